@@ -19,7 +19,8 @@ SCRIPTS := runtime pipeline/webkiln examples models "tests/**/*.{mjs,js}"
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help build verify report models test check docs setup tools browsers formats conformance \
-	conformance-keras families web fuzz fuzz-files soak mutants bench bench-others locks
+	conformance-keras families web fuzz fuzz-files soak mutants bench bench-gpu bench-others \
+	locks
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -157,6 +158,9 @@ RIVALS := tests/bench/rivals/node_modules/.package-lock.json
 
 bench: setup $(RIVALS) ## Compare speed with other engines (one hour): [networks="resnet50 lstm"].
 	$(BIN)/python -m tests.bench.benchmarks $(networks)
+
+bench-gpu: setup $(RIVALS) ## Compare speed on a GPU: [networks="resnet50 lstm"] [pack=FOLDER].
+	$(BIN)/python -m tests.bench.bench_gpu $(networks) $(if $(pack),--pack $(pack))
 
 bench-others: setup ## Measure builds, restores, kernels, long models and BERT.
 	$(BIN)/python -m tests.bench.bench_build

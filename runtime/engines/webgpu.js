@@ -76,6 +76,11 @@ export class WebGpuEngine {
     return this.gpu.device;
   }
 
+  /** Resolves to a message when the device is lost. @returns {Promise<string>} */
+  get lost() {
+    return this.gpu.device.lost.then(() => lossOf(this.gpu).message);
+  }
+
   /** The number of runs that may be in flight at once. */
   get overlap() {
     return this.dynamic ? 1 : 2;

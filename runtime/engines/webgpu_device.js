@@ -38,7 +38,9 @@ export const lossOf = ({ lost, external }) =>
   gpuError(
     'DeviceLost',
     `the GPU device was lost (${lost.message || lost.reason}): ` +
-      `dispose of the model and load it again${external ? ' with a new device' : ''}`,
+      (external
+        ? 'dispose of the model and load it again with a new device'
+        : 'run the model again, which loads it again'),
   );
 
 /**

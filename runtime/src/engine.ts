@@ -84,6 +84,8 @@ export interface Engine {
   readonly overlap?: number;
   /** The GPUDevice of the engine. */
   readonly device?: any;
+  /** Resolves to a message when the device is lost. */
+  readonly lost?: Promise<string>;
   /** What helper threads need, and how to wake them, for programs with several threads. */
   readonly threads?: ThreadedProgram | undefined;
   enlist?(ports: MessagePort[]): void;

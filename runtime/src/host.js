@@ -19,6 +19,9 @@ export class Local {
   session = null;
   /** Settles when all files are written to the cache. @type {Promise<void>} */
   stored = Promise.resolve();
+  /** Receives the message of the loss of the GPU device. @type {(message: string) => void} */
+  onLost = () => {};
+  #disposed = false;
 
   /** @param {BackendImports} modules */
   constructor(modules) {
@@ -36,6 +39,7 @@ export class Local {
   }
 
   /**
+   * Load the model, in place of one that was loaded before.
    * @param {LoadRequest} request
    * @param {(progress: Progress) => void} onProgress
    * @param {AbortSignal} [signal]
@@ -47,8 +51,16 @@ export class Local {
       instantiate(request, this.modules, onProgress, signal, onThreads),
       signal,
     );
+    if (this.#disposed) {
+      session.dispose();
+      throw new WebkilnError('Disposed', 'the model was disposed of while it was loaded');
+    }
+    this.session?.dispose();
     this.session = session;
     this.stored = stored;
+    session.engine.lost?.then(message => {
+      if (this.session === session) this.onLost(message);
+    });
     return reply;
   }
 
@@ -78,6 +90,7 @@ export class Local {
   }
 
   dispose() {
+    this.#disposed = true;
     this.session?.dispose();
     this.session = null;
   }
@@ -91,6 +104,7 @@ export function serve(modules) {
   /** @type {any} */
   const port = (isNode && nodeModule('worker_threads').parentPort) || globalThis;
   const local = new Local(modules);
+  local.onLost = lost => port.postMessage({ lost });
   /** @type {Record<Call['method'], (argument: any) => any>} */
   const methods = {
     load: request =>

@@ -9,6 +9,7 @@ import { isBuffer, inputsByName, toInterface, readInputs } from './dtypes.js';
 import { flattenInputs } from './nested.js';
 import { checkNames } from './options.js';
 import { checkPlaceholders } from './placeholders.js';
+import { Recovery } from './recovery.js';
 
 /**
  * A queued call. `overlap` is the number of such calls that may be in flight at once.
@@ -44,7 +45,9 @@ export class Model {
   /** @type {() => void} */
   #stopHelpers;
   /** @type {TextureImporter | null} */
-  #importer;
+  #importer = null;
+  #makeTextureImporter;
+  #recovery;
 
   /**
    * @param {Host} host
@@ -55,6 +58,7 @@ export class Model {
    * @param {ConvertInputs} [convertInputs]
    * @param {(device: any) => TextureImporter} [makeTextureImporter]
    * @param {PlaceholdersOf} [placeholdersOf]
+   * @param {Recovery} [recovery]
    */
   constructor(
     host,
@@ -65,6 +69,7 @@ export class Model {
     convertInputs = (_, inputs, placeholders) => [inputs, placeholders],
     makeTextureImporter,
     placeholdersOf = () => ({}),
+    recovery = new Recovery(),
   ) {
     this.#host = host;
     this.#stopHelpers = helpers.end;
@@ -80,11 +85,19 @@ export class Model {
     this.worker = host.remote;
     /** The GPUDevice of GPUBuffers; null if the model does not accept any. @type {any} */
     this.device = host.device ?? null;
-    this.#importer = this.device && makeTextureImporter ? makeTextureImporter(this.device) : null;
+    this.#makeTextureImporter = makeTextureImporter;
+    this.#makeImporter();
+    this.#recovery = recovery;
+    host.onLost = message => this.#lose(new WebkilnError('DeviceLost', message));
     /** @type {{ loadMs: number, lastRunMs: number | null }} */
     this.stats = { loadMs, lastRunMs: null };
     /** @type {Record<string, number[]>} the shapes of the outputs of the last run */
     this.shapes = {};
+  }
+
+  #makeImporter() {
+    const make = this.#makeTextureImporter;
+    this.#importer = this.device && make ? make(this.device) : null;
   }
 
   /**
@@ -137,10 +150,11 @@ export class Model {
   /** @param {Job} job */
   async #process(job) {
     this.#current.add(job);
+    const { count } = this.#recovery;
     const settle = await job.start().then(
       (/** @type {any} */ value) => () => job.resolve(job.finish(value)),
       (/** @type {Error} */ error) => {
-        if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
+        if (count === this.#recovery.count && error instanceof WebkilnError) this.#fail(error);
         return () => job.reject(error);
       },
     );
@@ -161,9 +175,38 @@ export class Model {
     for (let tick = 0; tick < TICKS; tick++) await null;
   }
 
+  /** @param {WebkilnError} error of a call */
+  #fail(error) {
+    if (error.code === 'DeviceLost') this.#lose(error);
+    else if (FATAL.has(error.code)) this.#end(error);
+  }
+
+  /** @param {WebkilnError} error the loss of the GPU device; all pending calls are rejected */
+  #lose(error) {
+    if (this.#lost || this.#recovery.loss) return;
+    const loss = this.#recovery.lose(error, this.#current.size + this.#queue.length > 0);
+    if (!this.#recovery.possible) return this.#end(loss);
+    this.#rejectPending(loss);
+    this.#importer?.dispose();
+    this.#importer = null;
+  }
+
+  /** Load the model again if its device was lost. */
+  async #recover() {
+    await this.#recovery.restore();
+    if (this.device === (this.#host.device ?? null)) return;
+    this.device = this.#host.device;
+    this.#makeImporter();
+  }
+
   /** @param {WebkilnError} error the error of all pending and later calls */
   #end(error) {
     this.#lost = error;
+    this.#rejectPending(error);
+  }
+
+  /** @param {WebkilnError} error */
+  #rejectPending(error) {
     for (const { reject } of this.#queue.splice(0)) reject(error);
     for (const { reject } of this.#current) reject(error);
   }
@@ -183,6 +226,7 @@ export class Model {
    */
   async run(inputs, options = {}) {
     if (this.#lost) throw this.#lost;
+    this.#recovery.check();
     checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest, options.placeholders ?? {});
@@ -206,11 +250,12 @@ export class Model {
       tensors,
       arrays,
       values,
-      !this.worker && this.#queue.length === 0 && this.#free(this.#overlap),
+      !this.worker && !this.#recovery.loss && this.#queue.length === 0 && this.#free(this.#overlap),
     );
     return this.#enqueue(
       async () => {
         const begin = performance.now();
+        if (this.#recovery.loss) await this.#recover();
         const reply = await this.#host.run({
           inputs: stored,
           placeholders: values,
@@ -237,7 +282,17 @@ export class Model {
    * @returns {Promise<void>}
    */
   reset() {
-    return this.#enqueue(() => this.#host.reset());
+    this.#recovery.acknowledge();
+    return this.#enqueue(() => (this.#recovery.loss ? this.#recover() : this.#host.reset()));
+  }
+
+  /**
+   * Queue a call that reports on earlier runs, which a lost device has forgotten.
+   * @param {() => Promise<any>} start
+   */
+  async #enqueueOfLast(start) {
+    if (this.#recovery.loss) throw this.#recovery.loss;
+    return this.#enqueue(start);
   }
 
   /**
@@ -246,7 +301,7 @@ export class Model {
    * @returns {Promise<LayerValue[]>}
    */
   layers() {
-    return this.#enqueue(async () =>
+    return this.#enqueueOfLast(async () =>
       (await this.#host.layers()).map(layer => ({
         ...layer,
         data: toInterface(layer.dtype, layer.data),
@@ -261,7 +316,7 @@ export class Model {
    */
   profile() {
     const { backend, variant } = this;
-    return this.#enqueue(async () => ({
+    return this.#enqueueOfLast(async () => ({
       backend,
       variant,
       ...(await this.#host.profile(this.threads)),

@@ -10,6 +10,7 @@ import { Local, startHost } from './host.js';
 import { Model } from './model.js';
 import { checkNames } from './options.js';
 import { documentURL, isNode, isServiceWorker } from './platform.js';
+import { Recovery } from './recovery.js';
 import { started, withSignal } from './remote.js';
 
 /** The default of `stallTimeout`. */
@@ -29,6 +30,7 @@ const OPTIONS = [
   'ignoreCache',
   'stallTimeout',
   'onProgress',
+  'onlost',
   'signal',
   'profile',
   'device',
@@ -114,6 +116,7 @@ function checkValues(options, order) {
     stallTimeout = STALL_MS,
     device,
     worker,
+    onlost,
   } = options;
   if (threads !== 'auto' && !(Number.isInteger(threads) && threads >= 1)) {
     throw new WebkilnError(
@@ -133,6 +136,8 @@ function checkValues(options, order) {
       `stallTimeout: expected milliseconds, or 0 for no limit, got ${describe(stallTimeout)}`,
     );
   }
+  if (onlost !== undefined && typeof onlost !== 'function')
+    throw new WebkilnError('WrongOption', `onlost: expected a function, got ${describe(onlost)}`);
   if (device && (worker !== false || !order.includes('webgpu')))
     throw new WebkilnError('WrongOption', 'device: needs worker: false and the webgpu backend');
 }
@@ -205,6 +210,28 @@ class Helpers {
     this.#pool?.end();
     this.#pool = null;
   }
+}
+
+/**
+ * How the model is loaded again after a loss of its device: with the same backend, and from caches
+ * if the load may use them. A device of the page cannot be opened again.
+ * @param {Host} host
+ * @param {LoadRequest} request
+ * @param {LoadReply} reply
+ * @param {LoadOptions['onlost']} onlost
+ */
+function recoveryOf(host, request, { backend }, onlost) {
+  const { cacheStrategy: strategy, saveCache, manifest, device } = request;
+  const kept = strategy === 'cacheOnly' || (strategy === 'networkOnly' && !saveCache);
+  /** @type {LoadRequest} */
+  const again = {
+    ...request,
+    backends: [backend],
+    cacheStrategy: kept ? strategy : 'cacheFirst',
+    ignoreCache: false,
+  };
+  const load = device ? null : () => host.load(again, () => {});
+  return new Recovery(load, onlost, manifest.states.length > 0);
 }
 
 /**
@@ -287,6 +314,7 @@ export async function open(bundle, options = {}) {
       convertInputs,
       bundle.makeTextureImporter,
       bundle.placeholdersOf,
+      recoveryOf(host, request, reply, options.onlost),
     );
   } catch (error) {
     helpers.end();

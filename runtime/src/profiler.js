@@ -1,5 +1,5 @@
 /** @import { RunSizes } from './engine.ts' */
-/** @import { Profile } from './types.ts' */
+/** @import { LaunchProfile, Profile } from './types.ts' */
 /** @import { Session } from './session.js' */
 import { timeSteps } from './profiler_cpu.js';
 import { timeDraws } from './profiler_webgl.js';
@@ -16,16 +16,38 @@ import { timeDispatches } from './profiler_webgpu.js';
  */
 
 /**
- * Times the steps of a backend. `peakGflops` measures the peak of one thread.
+ * Times the steps of a backend. `peakGflops` measures the peak of one thread, or of the GPU,
+ * `peakGigabytes` that of reads from memory. `measurePass` times all launches of the last run
+ * without gaps for timestamps, and a launch that does nothing. All are null if unknown.
  * @typedef {object} Timer
  * @property {(...placeholders: number[]) => RunSizes | Promise<RunSizes>} run
  * @property {string} clock
  * @property {() => number} resolutionMs
- * @property {() => Promise<number>} peakGflops
+ * @property {() => Promise<number | null>} peakGflops
+ * @property {() => Promise<number | null>} [peakGigabytes]
+ * @property {() => Promise<{ passMs: number, emptyMs: number } | null>} [measurePass]
  */
 
 /** @type {Record<string, (engine: any, profiler: Profiler, variant: string | null) => Timer>} */
 const TIMERS = { webgpu: timeDispatches, wasm: timeSteps, webgl: timeDraws, js: timeSteps };
+
+/**
+ * The GPU time of a run: that of kernels is what launches take beyond one that does nothing, and
+ * gaps are the rest of the pass.
+ * @param {LaunchProfile[]} launches
+ * @param {{ passMs: number, emptyMs: number } | null} pass
+ * @returns {Profile['gpu']}
+ */
+function gpuTimes(launches, pass) {
+  if (!pass) return null;
+  const { passMs, emptyMs } = pass;
+  const count = launches.reduce((sum, launch) => sum + launch.count, 0);
+  const kernelMs = launches.reduce(
+    (sum, launch) => sum + Math.max(launch.ms - launch.count * emptyMs, 0),
+    0,
+  );
+  return { launches: count, passMs, kernelMs, gapMs: passMs - kernelMs, emptyMs };
+}
 
 /** Records the times of the steps of all runs of a session, from its construction on. */
 export class Profiler {
@@ -116,20 +138,24 @@ export class Profiler {
         launch.ms += /** @type {number} */ (times[index]);
       });
     }
-    const { clock, resolutionMs, peakGflops } = this.timer;
+    const { clock, resolutionMs, peakGflops, peakGigabytes, measurePass } = this.timer;
+    const peak = await peakGflops();
     const { sites, starts, times } = runs[0] ?? this.#emptyRun();
+    const means = launches.map(launch => ({
+      ...launch,
+      count: mean(launch.count),
+      ms: mean(launch.ms),
+    }));
     return {
       threads,
       clock,
       resolutionMs: resolutionMs(),
-      peakGflops: threads * (await peakGflops()),
+      peakGflops: peak === null ? null : threads * peak,
+      peakGigabytes: (await peakGigabytes?.()) ?? null,
+      gpu: runs.length ? gpuTimes(means, (await measurePass?.()) ?? null) : null,
       runs: runs.length,
       runMs: mean(faster.reduce((sum, { ms }) => sum + ms, 0)),
-      launches: launches.map(launch => ({
-        ...launch,
-        count: mean(launch.count),
-        ms: mean(launch.ms),
-      })),
+      launches: means,
       timeline: sites.map((launch, index) => ({
         launch,
         startMs: starts[index] ?? 0,

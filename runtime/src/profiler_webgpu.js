@@ -1,21 +1,17 @@
 /** @import { Profiler, Timer } from './profiler.js' */
-import { measurePeak, tickMs } from './profiler_cpu.js';
+import { tickMs } from './profiler_cpu.js';
+import {
+  Stamps,
+  allocate,
+  peakOfMultiplyAdds,
+  peakOfReads,
+  timeOfEmptyPass,
+  timePasses,
+} from './profiler_webgpu_peaks.js';
 
 const PASSES = 2048;
-const GROUPS = 512;
-/** Operations per iteration: a multiply-add of four vectors of four numbers in each invocation. */
-const INVOKED = GROUPS * 64 * 4 * 8;
-
-const INVOCATION = `@group(0) @binding(0) var<storage, read_write> y: array<vec4f>;
-@compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3u) {
-  let count = i32(y[0].x); let x = vec4f(0.999); let z = vec4f(0.001);
-  var a = vec4f(f32(id.x)); var b = a + z; var c = b + z; var d = c + z;
-  for (var i = 0; i < count; i++) {
-    a = fma(a, x, z); b = fma(b, x, z); c = fma(c, x, z); d = fma(d, x, z);
-  }
-  y[1 + id.x] = a + b + c + d;
-}`;
+/** Passes with all launches of a run, of which the faster half is averaged. */
+const WHOLE_PASSES = 5;
 
 /**
  * The greatest common divisor of integers in nanoseconds, in milliseconds.
@@ -28,37 +24,24 @@ export function stepOf(numbers) {
 }
 
 /**
- * The peak of multiply-adds in invocations.
- * @param {any} device
+ * The GPU time of all launches of a run in one pass, as in runs without a profile: the mean of the
+ * faster half, in milliseconds. The arena is saved and restored in the same submission. Null for
+ * programs that read results back, and if there is no memory for the copy.
+ * @param {any} engine a `WebGpuEngine`
+ * @param {any} encode of its recording, without timestamps
  */
-async function peakOfInvocations(device) {
-  const module = device.createShaderModule({ label: 'peak', code: INVOCATION });
-  const pipeline = await device.createComputePipelineAsync({
-    layout: 'auto',
-    compute: { module, entryPoint: 'main' },
+async function timeWholePass({ gpu: { device }, arena, size, bound, recording }, encode) {
+  const saved = await allocate(device, size, 0x4 | 0x8);
+  if (!saved) return null;
+  const times = await timePasses(device, WHOLE_PASSES, (begin, encoder) => {
+    encoder.copyBufferToBuffer(arena, 0, saved, 0, size);
+    for (let pass = 0; pass < WHOLE_PASSES; pass++)
+      encode({ beginComputePass: begin }, bound, recording.dispatches);
+    encoder.copyBufferToBuffer(saved, 0, arena, 0, size);
   });
-  const buffer = device.createBuffer({
-    label: 'peak',
-    size: 16 + GROUPS * 64 * 16,
-    usage: 0x80 | 0x8,
-  });
-  const group = device.createBindGroup({
-    layout: pipeline.getBindGroupLayout(0),
-    entries: [{ binding: 0, resource: { buffer } }],
-  });
-  const best = await measurePeak(async iterations => {
-    device.queue.writeBuffer(buffer, 0, new Float32Array([iterations]));
-    const encoder = device.createCommandEncoder();
-    const pass = encoder.beginComputePass();
-    pass.setPipeline(pipeline);
-    pass.setBindGroup(0, group);
-    pass.dispatchWorkgroups(GROUPS);
-    pass.end();
-    device.queue.submit([encoder.finish()]);
-    await device.queue.onSubmittedWorkDone();
-  }, INVOKED);
-  buffer.destroy();
-  return best;
+  saved.destroy();
+  const faster = times.sort((a, b) => a - b).slice(0, Math.ceil(WHOLE_PASSES / 2));
+  return faster.reduce((sum, ms) => sum + ms, 0) / faster.length;
 }
 
 /**
@@ -70,10 +53,12 @@ async function peakOfInvocations(device) {
  */
 export function timeDispatches(engine, profiler) {
   const { device } = engine.gpu;
-  const stamps = device.features.has('timestamp-query');
+  const hasStamps = device.features.has('timestamp-query');
   const main = engine.main,
     run = engine.run.bind(engine);
   const steps = new Set();
+  /** How recordings encode dispatches without timestamps. */
+  const encoders = new WeakMap();
   /**
    * Functions that add the times of each part of a run. They receive and return the first
    * timestamp.
@@ -89,26 +74,16 @@ export function timeDispatches(engine, profiler) {
    * @param {any[]} dispatches
    */
   function stamped(encode, encoder, group, dispatches) {
-    const count = 2 * dispatches.length;
-    const querySet = device.createQuerySet({ type: 'timestamp', count });
-    const [resolved, readable] = [0x200 | 0x4, 0x1 | 0x8].map(usage =>
-      device.createBuffer({ label: 'times', size: 8 * count, usage }),
-    );
+    const stamps = new Stamps(device, dispatches.length);
     dispatches.forEach((dispatch, index) => {
-      const timestampWrites = {
-        querySet,
-        beginningOfPassWriteIndex: 2 * index,
-        endOfPassWriteIndex: 2 * index + 1,
-      };
+      const timestampWrites = stamps.writes(index);
       encode({ beginComputePass: () => encoder.beginComputePass({ timestampWrites }) }, group, [
         dispatch,
       ]);
     });
-    encoder.resolveQuerySet(querySet, 0, count, resolved, 0);
-    encoder.copyBufferToBuffer(resolved, 0, readable, 0, 8 * count);
+    stamps.resolve(encoder);
     parts.push(async first => {
-      await readable.mapAsync(1);
-      const times = new BigUint64Array(readable.getMappedRange().slice(0));
+      const times = await stamps.read();
       const origin = first ?? times[0] ?? 0n;
       dispatches.forEach(({ site }, index) => {
         const [begin = 0, end = 0] = Array.from(times.subarray(2 * index, 2 * index + 2), time =>
@@ -119,7 +94,6 @@ export function timeDispatches(engine, profiler) {
         steps.add(duration);
         profiler.add(site, begin / 1e6, duration / 1e6);
       });
-      for (const resource of [querySet, resolved, readable]) resource.destroy();
       return origin;
     });
   }
@@ -127,10 +101,11 @@ export function timeDispatches(engine, profiler) {
   /** @param {any} recording receives a `mark` that stores the step in its dispatches */
   function withTimes(recording) {
     const encode = recording.encode.bind(recording);
+    encoders.set(recording, encode);
     recording.mark = (/** @type {number} */ site) => {
       recording.dispatches.at(-1).site = site;
     };
-    if (stamps) {
+    if (hasStamps) {
       recording.encode = (
         /** @type {any} */ encoder,
         /** @type {any} */ group,
@@ -173,7 +148,7 @@ export function timeDispatches(engine, profiler) {
 
   engine.main = (/** @type {any} */ step, /** @type {number[]} */ ...placeholders) => {
     if (!engine.dynamic) return main(withTimes(step), ...placeholders);
-    if (!stamps)
+    if (!hasStamps)
       throw Object.assign(
         new Error(
           'this model reads results back during a run, and this GPU has no timestamp queries; ' +
@@ -208,14 +183,21 @@ export function timeDispatches(engine, profiler) {
   }
 
   return {
-    clock: stamps
+    clock: hasStamps
       ? 'timestamps of WebGPU'
       : 'a wait for each dispatch, since WebGPU has no timestamps here',
-    resolutionMs: () => (stamps ? stepOf(steps) : tickMs()),
-    peakGflops: () => peakOfInvocations(device),
+    resolutionMs: () => (hasStamps ? stepOf(steps) : tickMs()),
+    peakGflops: async () => (hasStamps ? peakOfMultiplyAdds(device) : null),
+    peakGigabytes: async () => (hasStamps ? peakOfReads(device) : null),
+    measurePass: async () => {
+      const encode = encoders.get(engine.recording);
+      if (!hasStamps || !encode) return null;
+      const passMs = await timeWholePass(engine, encode);
+      return passMs === null ? null : { passMs, emptyMs: await timeOfEmptyPass(device) };
+    },
     run: async (...placeholders) => {
       parts = [];
-      if (!stamps && !engine.dynamic) return runSeparately();
+      if (!hasStamps && !engine.dynamic) return runSeparately();
       const sizes = await run(...placeholders);
       await submit();
       let first = /** @type {bigint | null} */ (null);

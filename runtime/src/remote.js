@@ -44,7 +44,7 @@ export const started = (promise, limit) =>
 /** @typedef {{ id: number, result?: any, error?: { code: any, message: string } }} Answer */
 /**
  * @typedef {{ progress: Progress } | { threads: ThreadedProgram } | { stored: true }
- *   | Answer} Reply
+ *   | { lost: string } | Answer} Reply
  */
 
 /** The id of the message by which a Worker reports that it has started. */
@@ -59,6 +59,8 @@ export class Remote {
   onProgress = () => {};
   /** @type {((program: ThreadedProgram) => void) | undefined} */
   onThreads;
+  /** Receives the message of the loss of the GPU device. @type {(message: string) => void} */
+  onLost = () => {};
   /** Whether the Worker is still writing to the cache. */
   storing = false;
   /** @type {WebkilnError | null} */
@@ -74,6 +76,7 @@ export class Remote {
       if (message.progress) this.onProgress(message.progress);
       else if (message.threads) this.hasThreads(message.threads);
       else if (message.stored) this.hasStored();
+      else if (message.lost) this.onLost(message.lost);
       else this.settle(message);
     };
     const fail = (/** @type {any} */ event) =>

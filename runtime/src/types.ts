@@ -1,3 +1,4 @@
+import type { WebkilnError } from './errors.js';
 import type { OutputTargets, ThreadedProgram } from './engine.ts';
 
 export type Dtype =
@@ -200,8 +201,25 @@ export interface Profile {
   clock: string;
   /** The resolution of the clock. */
   resolutionMs: number;
-  /** The measured peak of all threads, in 10^9 operations per second, of multiply-add loops. */
-  peakGflops: number;
+  /**
+   * The measured peak of all threads, in 10^9 operations per second, of multiply-add loops. Null on
+   * a GPU without timestamps.
+   */
+  peakGflops: number | null;
+  /** The measured peak of reads of a GPU from memory, in 10^9 bytes per second, or null. */
+  peakGigabytes: number | null;
+  /**
+   * GPU time of a run on webgpu, by timestamps; null without, and if a program reads results back.
+   * `passMs`: all launches in one pass. `emptyMs`: a pass with a launch that does nothing.
+   * `kernelMs`: what the launches take beyond that. `gapMs`: the rest of the pass.
+   */
+  gpu: {
+    launches: number;
+    passMs: number;
+    kernelMs: number;
+    gapMs: number;
+    emptyMs: number;
+  } | null;
   /** The number of runs. */
   runs: number;
   /** The mean time of a run, including inputs and outputs. */
@@ -257,6 +275,8 @@ export interface LoadOptions {
   ignoreCache?: boolean;
   stallTimeout?: number;
   onProgress?: (progress: Progress) => void;
+  /** Called once when the GPU device of the model is lost. The next run loads the model again. */
+  onlost?: (error: WebkilnError) => void;
   signal?: AbortSignal;
 }
 
@@ -315,6 +335,8 @@ export interface Host {
   readonly remote: boolean;
   /** The GPUDevice of a model in this thread. */
   readonly device?: any;
+  /** Receives the message of the loss of the GPU device. */
+  onLost: (message: string) => void;
   /** `onThreads` receives what helper threads need, before the weights have arrived. */
   load(
     request: LoadRequest,

@@ -272,6 +272,7 @@ async function opened(options, backends = ['js', 'webgl']) {
     inputs: [],
     outputs: [],
     placeholders: [],
+    states: [],
     shards: [shards[2]],
     backends: Object.fromEntries(
       backends.map(name => [name, { module: `${name}.js`, build: 'b' }]),

@@ -32,6 +32,7 @@ async function loaded(options) {
     inputs: [],
     outputs: [],
     placeholders: [],
+    states: [],
     shards: [shard],
     backends: { js: { module: 'js.js', build: 'b' } },
   };

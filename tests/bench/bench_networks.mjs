@@ -50,10 +50,10 @@ export const ENGINES = {
     };
   },
 
-  async litert({ backend, threads, file = 'model.tflite' }) {
+  async litert({ backend, threads, jspi = false, file = 'model.tflite' }) {
     const { loadLiteRt, loadAndCompile, Tensor } =
       await import('/npm/@litertjs/core/dist/index.js');
-    await loadLiteRt('/npm/@litertjs/core/wasm/', { threads: threads > 1 });
+    await loadLiteRt('/npm/@litertjs/core/wasm/', { threads: threads > 1, jspi });
     const model = await loadAndCompile(`/data/${file}`, {
       accelerator: backend,
       cpuOptions: { numThreads: threads },

@@ -43,6 +43,7 @@ from webkiln.ops.table import from_json
 from webkiln.recipe.recipe import Recipe
 from webkiln.recipe.sources import PathSource
 
+Make = Callable[[str, Path], Any]
 HERE = Path(__file__).parent
 RIVALS = ("onnxruntime", "litert", "tfjs")
 COMPARABLE = {"wasm": RIVALS, "js": ("tfjs",), "webgl": ("onnxruntime", "tfjs"), "webgpu": RIVALS}
@@ -89,17 +90,21 @@ def flatten(outputs: Any) -> dict[str, Array]:
 
 
 def prepare(
-    name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path
+    name: str,
+    backends: Sequence[str],
+    rivals: Sequence[str],
+    folder: Path,
+    make: Make = networks.make,
 ) -> dict[str, Array]:
     """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`.
-    Returns the outputs of Keras by name.
+    Returns the outputs of Keras by name. `make` builds the network, and saves it there.
 
     Runs in separate processes, since frameworks keep gigabytes of memory after a conversion.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as process:
-        process.submit(write_saved_model, name, folder).result()
+        process.submit(write_saved_model, name, folder, make).result()
         process.submit(write_tflite, folder).result()
-        return process.submit(write, name, tuple(backends), tuple(rivals), folder).result()
+        return process.submit(write, name, tuple(backends), tuple(rivals), folder, make).result()
 
 
 def inputs_of(model: Any) -> dict[str, Array]:
@@ -120,10 +125,10 @@ def write_tflite(folder: Path) -> None:
 
 
 def write(
-    name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path
+    name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path, make: Make
 ) -> dict[str, Array]:
     """Write the bundle, the other models and the inputs. Returns the outputs of Keras by name."""
-    model = networks.make(name, folder)
+    model = make(name, folder)
     recipe = Recipe(
         name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends)
     )
@@ -152,9 +157,9 @@ def write(
     return outputs
 
 
-def write_saved_model(name: str, folder: Path) -> None:
+def write_saved_model(name: str, folder: Path, make: Make) -> None:
     """Write the network as constants and operators, with named inputs and outputs."""
-    model = networks.make(name, folder)
+    model = make(name, folder)
     inputs = inputs_of(model)
     specs = {name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()}
 

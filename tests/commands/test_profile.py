@@ -86,6 +86,9 @@ def test_every_launch_is_counted(built: dict[str, Path], browser: str, backend: 
     profile = profiled(built["recurrence"], backend, browser)
     assert (profile["backend"], profile["threads"], profile["runs"]) == (backend, 1, 2)
     assert profile["peakGflops"] > 0
+    assert [name for name in ("peakGigabytes", "gpu") if profile[name] is None] == (
+        [] if backend == "webgpu" else ["peakGigabytes", "gpu"]
+    )
     assert profile["resolutionMs"] >= 0
     launches = profile["launches"]
     explained = host.read_manifest(built["recurrence"])["launches"][backend]

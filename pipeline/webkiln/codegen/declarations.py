@@ -21,6 +21,12 @@ ARRAYS = {
     "uint64": "BigUint64Array",
 }
 BUFFER, DEVICE = 'Global<"GPUBuffer">', 'Global<"GPUDevice">'
+GPU_OPTIONS = f"""\
+  /** The device of the webgpu backend, with `worker: false`. Default: a new one. */
+  device?: {DEVICE};
+  /** Called once for each loss of the device. The next run loads the model again. */
+  onlost?: (error: WebkilnError) => void;
+"""
 FLOAT16 = 'Global<"Float16Array">'
 ALTERNATIVES = {"float16": f"{FLOAT16} | Float32Array", "uint8": "Uint8ClampedArray"}
 """What an input accepts in addition to its array and an array of numbers."""
@@ -48,7 +54,17 @@ export interface Profile {
   /** The clock that times launches, and its resolution. */
   clock: string;
   resolutionMs: number;
-  peakGflops: number;
+  /** In 10^9 operations and bytes per second, or null if not measured. */
+  peakGflops: number | null;
+  peakGigabytes: number | null;
+  /** GPU time of a run on webgpu, or null if not measured. */
+  gpu: {
+    launches: number;
+    passMs: number;
+    kernelMs: number;
+    gapMs: number;
+    emptyMs: number;
+  } | null;
   runs: number;
   runMs: number;
   launches: {
@@ -88,12 +104,8 @@ def index_types(manifest: dict[str, Any]) -> str:
     )
     placeholders = _placeholders_type(manifest)
     arrays = " | ".join([*sorted(set(ARRAYS.values())), FLOAT16])
-    device = (
-        "  /** The device of the webgpu backend, with `worker: false`. Default: a new one. */\n"
-        f"  device?: {DEVICE};\n"
-    )
     gpu_run = _gpu_run(callers)
-    device, gpu_run = (device, gpu_run) if gpu else ("", "")
+    gpu_options, gpu_run = (GPU_OPTIONS, gpu_run) if gpu else ("", "")
     return f"""/* eslint-disable */
 {GLOBAL}{drawable}{nested}export interface Inputs {{
 {inputs}}}
@@ -101,7 +113,7 @@ export interface Outputs {{
 {outputs}}}
 export type Backend = {union(manifest["backends"])};
 export type Variant = {union(variants)};
-{_load_options(device)}export interface RunOptions {{
+{_load_options(gpu_options)}export interface RunOptions {{
   signal?: AbortSignal;
   placeholders?: {{ {placeholders} }};
 }}
@@ -146,7 +158,7 @@ def _placeholders_type(manifest: dict[str, Any]) -> str:
     )
 
 
-def _load_options(device: str) -> str:
+def _load_options(gpu_options: str) -> str:
     return f"""export interface LoadOptions {{
   /** Backends in order of preference; the first that works is used. */
   backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
@@ -156,7 +168,7 @@ def _load_options(device: str) -> str:
   variant?: Variant;
   /** false: the model runs in the calling thread. */
   worker?: boolean;
-{device}  /** The folder of the wasm and weight files. Default: that of this module. */
+{gpu_options}  /** The folder of the wasm and weight files. Default: that of this module. */
   baseURL?: string | URL;
   transformURL?: (url: string, file: string) => string;
   cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";

@@ -97,12 +97,17 @@ def where(profile: Mapping[str, Any]) -> str:
 
 
 def _short(ms: float) -> str:
-    """A short time, in a suitable unit."""
+    """A time in a suitable unit."""
     scale, unit = next(
-        ((scale, unit) for scale, unit in ((1e3, "µs"), (1e6, "ns")) if ms * scale >= 1),
+        ((scale, unit) for scale, unit in ((1, "ms"), (1e3, "µs"), (1e6, "ns")) if ms * scale >= 1),
         (1e6, "ns"),
     )
-    return f"{ms * scale:.3g} {unit}"
+    return f"{rounded(ms * scale)} {unit}"
+
+
+def rounded(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def remarks(profile: Mapping[str, Any]) -> list[str]:
@@ -117,10 +122,8 @@ def remarks(profile: Mapping[str, Any]) -> list[str]:
             f"{profile['runs']} runs, of which the faster half is averaged; times by"
             f" {profile['clock']}, in steps of {_short(step)}"
         ),
-        (
-            f"peak: {profile['peakGflops']:.3g} GFLOP/s, measured with a multiply-add loop in all"
-            " threads"
-        ),
+        _peaks(profile),
+        *_gpu_times(profile),
     ]
     if short:
         found.append(
@@ -128,3 +131,31 @@ def remarks(profile: Mapping[str, Any]) -> list[str]:
             " for better means"
         )
     return found
+
+
+def _peaks(profile: Mapping[str, Any]) -> str:
+    """What the engine reached in loops of multiply-adds and of reads."""
+    flops, reads = profile["peakGflops"], profile["peakGigabytes"]
+    if flops is None:
+        return "peak: not measured, since WebGPU has no valid timestamps here"
+    loop = "in all threads" if profile["backend"] in ("wasm", "js") else "on the GPU"
+    memory = f", and {rounded(reads)} GB/s with reads from memory" if reads is not None else ""
+    return f"peak: {rounded(flops)} GFLOP/s, measured with a multiply-add loop {loop}{memory}"
+
+
+def _gpu_times(profile: Mapping[str, Any]) -> list[str]:
+    """The GPU time of a run with all launches in one pass."""
+    times = profile["gpu"]
+    if times is None:
+        return []
+    passed, kernels, empty = (_short(times[key]) for key in ("passMs", "kernelMs", "emptyMs"))
+    return [
+        (
+            f"in one pass, {times['launches']:g} launches take {passed} of GPU time: {kernels} in"
+            f" kernels, {_short(max(times['gapMs'], 0))} in gaps between them"
+        ),
+        (
+            f"the time of each launch below includes {empty}, which a pass with an empty launch"
+            " takes"
+        ),
+    ]

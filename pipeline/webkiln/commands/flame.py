@@ -24,6 +24,7 @@ from webkiln.commands.figures import (
     layers_of,
     milliseconds,
     remarks,
+    rounded,
     summed,
     where,
 )
@@ -70,7 +71,9 @@ def page(name: str, profile: Mapping[str, Any]) -> str:
         ),
         tile(
             f"{total.gflops or 0:.3g}",
-            f"GFLOP/s, {_percent(total.gflops or 0, peak)} of {peak:.3g}",
+            f"GFLOP/s, {_percent(total.gflops or 0, peak)} of {rounded(peak)}"
+            if peak
+            else "GFLOP/s",
         ),
         tile(size_text(total.bytes or 0), "read and written by launches"),
     ]
@@ -110,7 +113,7 @@ def _means(profile: Mapping[str, Any]) -> str:
     return f"means over the faster half of {profile['runs']} runs."
 
 
-def _percent(part: float, duration: float) -> str:
+def _percent(part: float, duration: float | None) -> str:
     return f"{100 * part / duration:.0f} %" if duration else "-"
 
 
@@ -221,16 +224,13 @@ def _mark(at: float, scale: float, rows: int) -> str:
     return f'{line}<text x="{x + 3:.1f}" y="11">{at:.4g} ms</text>'
 
 
-def _speeds(item: Figures, peak: float) -> list[str]:
-    found = (
-        [f"{item.gflops:.3g} GFLOP/s, {_percent(item.gflops, peak)} of the peak"]
-        if item.gflops
-        else []
-    )
+def _speeds(item: Figures, peak: float | None) -> list[str]:
+    share = f", {_percent(item.gflops or 0, peak)} of the peak" if peak else ""
+    found = [f"{item.gflops:.3g} GFLOP/s{share}"] if item.gflops else []
     return [*found, *([f"{item.gigabytes:.3g} GB/s"] if item.gigabytes else [])]
 
 
-def _table(figures: Sequence[Figures], total: Figures, peak: float, tint: str) -> str:
+def _table(figures: Sequence[Figures], total: Figures, peak: float | None, tint: str) -> str:
     longest = max([item.ms for item in figures] + [1e-9])
     head = [
         ("layer", "cut"),

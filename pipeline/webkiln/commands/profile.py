@@ -132,11 +132,11 @@ def shown(name: str, profile: Mapping[str, Any]) -> str:
     return "\n".join(tables)
 
 
-def _rows(figures: Sequence[Figures], total: Figures, peak: float) -> list[tuple[str, ...]]:
+def _rows(figures: Sequence[Figures], total: Figures, peak: float | None) -> list[tuple[str, ...]]:
     return [_row(item, total, peak) for item in (*largest_first(figures), total)]
 
 
-def _row(item: Figures, total: Figures, peak: float) -> tuple[str, ...]:
+def _row(item: Figures, total: Figures, peak: float | None) -> tuple[str, ...]:
     return (
         milliseconds(item.ms, total),
         f"{100 * item.ms / total.ms:.1f}" if total.ms else "",
