@@ -154,8 +154,8 @@ def printed(backend: str, name: str) -> list[str]:
     """All kernels of a graph, in execution order."""
     encoding, text = GRAPHS[name]
     document = program(parse(dedent(text)), REGISTRY[backend], encoding)
-    main = [launch for step in document["main"] for launch in step.get("steps", [step])]
-    order = dict.fromkeys(launch["kernel"] for launch in (*document["init"], *main))
+    launches = (*document["init"], *sites(document["main"]))
+    order = dict.fromkeys(launch["kernel"] for launch in launches)
     ordered = [kernels.from_json(document["kernels"][kernel]) for kernel in order]
     if backend in PRINTERS:
         return [text for kernel in ordered for text in PRINTERS[backend](kernel)]

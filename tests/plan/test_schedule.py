@@ -97,7 +97,7 @@ def schedules_of_all_graphs(backend: str) -> list[tuple[Graph, NestCall, Schedul
 
 
 def schedule_of(graph: Graph, backend: str) -> tuple[NestCall, Schedule]:
-    (result,) = schedules(graph, backend)
+    *_, result = schedules(graph, backend)
     return result
 
 
