@@ -116,6 +116,8 @@ fn wk_load_float16(at: i32) -> vec4f { return vec4f(wk_float16(at), wk_float16(a
 
 fn wk_unpack_int8(word: u32) -> vec4i { return bitcast<vec4i>(vec4u(word) << vec4u(24u, 16u, 8u, 0u)) >> vec4u(24u); }
 
+fn wk_unpack_uint8(word: u32) -> vec4i { return bitcast<vec4i>((vec4u(word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u)); }
+
 fn wk_load_int8(at: i32) -> vec4i { return vec4i(wk_int8(at), wk_int8(at + 1), wk_int8(at + 2), wk_int8(at + 3)); }
 
 fn wk_store_byte(at: i32, x: u32) {
