@@ -28,7 +28,7 @@ VECTOR_PRODUCT = "vector_product"
 """The step of a template that multiplies few rows."""
 MOST_ROWS, MOST_CODED_ROWS = 4, 16
 """More rows of floats, or of codes, are multiplied by blocks."""
-MOST_GROUPS = 1024
+MOST_GROUPS = 512
 """The most workgroups of a launch, which then compute several blocks of sums each."""
 GROUP = 16
 """Bytes of codes that are loaded together, where the codes with one scale consist of such groups.
