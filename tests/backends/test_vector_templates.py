@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.backends.block_jobs import FLOAT, FORMS, TOLERANCE, job, templates_of
 from tests.backends.harness import Job, Prepared, prepare, run_programs
-from tests.backends.test_block_template import FLOAT, FORMS, TOLERANCE, job, templates_of
 from webkiln.backends.table import REGISTRY
 from webkiln.backends.webgpu import printer
 from webkiln.codegen import wgsl
