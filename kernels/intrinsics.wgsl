@@ -116,6 +116,16 @@ fn wk_load_float16(at: i32) -> vec4f { return vec4f(wk_float16(at), wk_float16(a
 
 fn wk_unpack_int8(word: u32) -> vec4i { return bitcast<vec4i>(vec4u(word) << vec4u(24u, 16u, 8u, 0u)) >> vec4u(24u); }
 
+// The codes in the bits 0 to 3, 8 to 11, ... of a word, times 1, 256, ...: without shifts.
+fn wk_scaled_nibbles(word: u32) -> vec4f {
+  return vec4f(bitcast<vec4i>(vec4u(word) & vec4u(0xfu, 0xf00u, 0xf0000u, 0xf000000u)));
+}
+
+// The bytes of a word, of which the highest one is signed, times 1, 256, ...
+fn wk_scaled_bytes(word: u32) -> vec4f {
+  return vec4f(bitcast<vec4i>(vec4u(word) & vec4u(0xffu, 0xff00u, 0xff0000u, 0xff000000u)));
+}
+
 fn wk_load_int8(at: i32) -> vec4i { return vec4i(wk_int8(at), wk_int8(at + 1), wk_int8(at + 2), wk_int8(at + 3)); }
 
 fn wk_store_byte(at: i32, x: u32) {

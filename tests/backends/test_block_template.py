@@ -3,26 +3,30 @@ no block of theirs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.backends import modules
+from tests.backends.block_jobs import (
+    FLOAT,
+    FORMS,
+    QUANTIZED,
+    TOLERANCE,
+    Shape,
+    job,
+    templates_of,
+)
 from tests.backends.dot_engines import ENGINES, simulate
 from tests.backends.harness import Job, prepare, run_programs
 from webkiln.backends.table import REGISTRY
-from webkiln.nest.kernel_template import Template, find_template
+from webkiln.nest.kernel_template import Template
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
 from webkiln.recipe.values import VARIANTS
 
-QUANTIZED, FLOAT = map(find_template, ("block_product", "decoded_product"))
-TOLERANCE = 1e-5
-Shape = tuple[tuple[int, ...], int, int, int]
 SHAPES: list[Shape] = [
     *(((rows,), 70, 3, 32) for rows in (1, 2, 3, 4, 5, 9)),
     *(((5,), columns, 3, 32) for columns in (2, 7, 8, 9, 31, 33, 63, 64, 65, 130)),
@@ -41,65 +45,6 @@ FLOAT_SHAPES: list[Shape] = [
 ]
 
 
-@dataclass(frozen=True)
-class Form:
-    """The codes of the weights: bits, dtype, center; and what else they have."""
-
-    bits: int
-    dtype: str
-    center: int
-    how: str = ""
-
-
-FORMS = [
-    Form(4, "uint8", 8),
-    Form(4, "uint8", 0, "offsets"),
-    Form(4, "uint8", 3, "offsets transposed"),
-    Form(4, "uint8", 8, "by column"),
-    Form(8, "uint8", 128),
-    Form(8, "int8", 0, "offsets"),
-    Form(8, "int8", -7, "offsets by column"),
-    Form(8, "uint8", 255, "offsets by column transposed"),
-    Form(8, "int8", 0, "by column transposed"),
-]
-
-
-def job(
-    template: Template, rows: tuple[int, ...], columns: int, blocks: int, block: int, form: Form
-) -> Job:
-    """A product, with a bias and an activation behind it."""
-    rng = np.random.default_rng(columns * blocks)
-    depth, limits = blocks * block, np.iinfo(form.dtype)
-    parameters = columns, 1 if "column" in form.how else blocks
-    b = GraphBuilder("g", RULES)
-    x = b.input("x", "float32", (*rows, depth))
-    codes = (columns, depth * form.bits // 8)
-    values = {
-        "packed": rng.integers(limits.min, limits.max, codes, form.dtype, endpoint=True),
-        "factors": rng.uniform(0.01, 0.1, parameters).astype(np.float32),
-        "offsets": rng.uniform(-0.5, 0.5, parameters).astype(np.float32),
-    }
-    if "offsets" not in form.how:
-        del values["offsets"]
-    if "transposed" in form.how:
-        values = {name: np.ascontiguousarray(value.T) for name, value in values.items()}
-    weights = [b.slot(name, value) for name, value in values.items()]
-    values["bias"] = rng.uniform(-1, 1, columns).astype(np.float32)
-    bias = b.slot("bias", values["bias"])
-    factor = [x] if template is FLOAT else b.ops("QuantizeBlocks", [x], {"block": block})
-    operands = [*factor, *weights]
-    attrs = {
-        "block": block,
-        "center": form.center,
-        "bits": form.bits,
-        "transposed": "transposed" in form.how,
-    }
-    y = b.op("MatMulBlocks", operands, attrs)
-    graph = b.graph({"y": b.op("Tanh", [b.op("Add", [y, bias])]), "sums": y})
-    inputs = {"x": rng.normal(0, 1, (*rows, depth)).astype(np.float32)}
-    return Job(graph, inputs, values)
-
-
 def check(
     folder, variant: str, browser: str, template: Template, shapes: Sequence[Shape] = SHAPES
 ) -> None:
@@ -113,11 +58,6 @@ def check(
         for name, value in expected.items():
             bound = TOLERANCE * np.abs(expected["sums"]).max()
             np.testing.assert_allclose(outputs[name], value, rtol=0, atol=bound, err_msg=name)
-
-
-def templates_of(document: dict[str, Any]) -> set[str | None]:
-    """The templates of a program's kernels."""
-    return {kernel["schedule"].get("template") for kernel in document["kernels"].values()}
 
 
 @pytest.mark.parametrize("variant", VARIANTS["wasm"])

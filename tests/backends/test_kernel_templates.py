@@ -26,11 +26,14 @@ from webkiln.shared_files import shared_root
 
 MANY_GOPS = 1e6
 TEMPLATES = [
-    item for backend in REGISTRY for item in templates(backend) if item.step != "block_product"
+    item
+    for backend in REGISTRY
+    for item in templates(backend)
+    if item.step not in ("block_product", "vector_product")
 ]
 PRODUCTS = [item for item in TEMPLATES if item.step == "product"]
 WASM = [item for item in PRODUCTS if item.backend == "wasm"]
-WEBGPU = templates("webgpu")
+WEBGPU = [item for item in PRODUCTS if item.backend == "webgpu"]
 DOT_PRODUCT = "packed_4x8_integer_dot_product"
 """The language feature of WGSL that shaders replace where it is missing."""
 

@@ -19,6 +19,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
+from webkiln.codegen.steps import sites
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import parse
 from webkiln.plan import kernel as kernels

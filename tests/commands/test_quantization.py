@@ -168,6 +168,13 @@ def test_the_option_is_named_where_it_applies(webkiln: Command, tmp_path: Path) 
         ),
         (("--backend", "wasm", "--products", "dot"), {"on wasm": f"2 {DOT}"}),
         (
+            ("--backend", "webgpu,wasm", "--products", "dot"),
+            {
+                "on wasm": f"2 {DOT}",
+                "on webgpu": "2 products of 4-bit codes, decoded as they are read",
+            },
+        ),
+        (
             ("--backend", "wasm,js", "--products", "dot"),
             {"products": f"2 {FLOAT}", "on wasm": f"2 {DOT}"},
         ),

@@ -13,10 +13,10 @@ from webkiln.ops.table import parse
 
 TEXT = """graph g
 input ids: int32[{rows}]
-input x: float32[3,{width}]
+input x: float32[5,{width}]
 slot table: float32[37,{width}]
 rows: float32[{rows},{width}] = Gather(table, ids) {{"axis":0}}
-y: float32[3,37] = MatMul(x, table) {{"transpose_a":false,"transpose_b":true}}
+y: float32[5,37] = MatMul(x, table) {{"transpose_a":false,"transpose_b":true}}
 output rows = rows
 output y = y
 """
@@ -33,7 +33,7 @@ def test_tied_tables(backend: str, rows: int, panelled: bool, tmp_path: Path) ->
     weights = {"table": rng.normal(size=(37, 24)).astype(np.float32)}
     inputs = {
         "ids": rng.integers(-37, 37, rows).astype(np.int32),
-        "x": rng.normal(size=(3, 24)).astype(np.float32),
+        "x": rng.normal(size=(5, 24)).astype(np.float32),
     }
     expected, _ = run_graph(graph, inputs, weights)
     (results,) = run([Job(graph, inputs, weights)], backend, tmp_path)

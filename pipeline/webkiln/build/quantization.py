@@ -27,7 +27,7 @@ from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import find, from_json
 from webkiln.plan import block_choice
 from webkiln.plugins import import_files
-from webkiln.recipe.values import DOT_BACKENDS
+from webkiln.recipe.values import CODED_BACKENDS, DOT_BACKENDS
 
 BYTE = 8
 INTEGERS = ("int", "uint")
@@ -111,10 +111,11 @@ def _present(engine: Engine, source: Input) -> Mapping[str, Any]:
 
 def _rows(found: Quantization, backends: Sequence[str], products: str) -> dict[str, str]:
     able = [name for name in backends if name in DOT_BACKENDS]
-    coded = [item for item in found.products if able and item.by_block]
+    reading = [name for name in backends if name in CODED_BACKENDS]
+    coded = [item for item in found.products if reading and item.by_block]
     used = [item for item in coded if item.is_dot(products)]
     others = [item for item in coded if item not in used]
-    kept = coded if able == list(backends) else []
+    kept = coded if reading == list(backends) else []
     rows = {"storage": _weights(found.weights)}
     if text := _products([item for item in found.products if item not in kept]):
         rows["products"] = text
@@ -122,8 +123,11 @@ def _rows(found: Quantization, backends: Sequence[str], products: str) -> dict[s
     parts = [f"{_codes(used)}, {rounded}"] if used else []
     if others:
         parts.append(f"{_codes(others)}, decoded as they are read; with --products dot, {rounded}")
-    if parts:
+    if parts and able:
         rows[f"on {' and '.join(able)}"] = "; ".join(parts)
+    exact = [name for name in reading if name not in able]
+    if coded and exact:
+        rows[f"on {' and '.join(exact)}"] = f"{_codes(coded)}, decoded as they are read"
     return rows
 
 

@@ -33,6 +33,7 @@ from webkiln.plan.template_steps import (
     Product,
     match_step,
 )
+from webkiln.plan.vector_products import VECTOR_PRODUCT, match_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,9 @@ def print_template(kernel: Kernel, language: TemplateLanguage, templates: Templa
     if step == BLOCK_PRODUCT:
         if (blocks := match_blocks(kernel.nest)) is not None:
             return BlockKernel(kernel, language, blocks).print(templates)
+    elif step == VECTOR_PRODUCT:
+        if (vectors := match_vectors(kernel.nest)) is not None:
+            return BlockKernel(kernel, language, vectors).print(templates)
     elif (product := match_step(kernel.nest, step)) is not None:
         return ProductKernel(kernel, language, product).print(templates)
     raise InternalError(f"{kernel.name}: its nest is not what a template computes")
@@ -215,8 +219,10 @@ class ProductKernel(TemplateKernel):
 class BlockKernel(TemplateKernel):
     """The kernel of a product of blocks. The text receives the `operands` by name, the `bits` of a
     code and their `center`; whether codes are `signed`, and parameters those of columns
-    (`by_column`); and the `extents` of the rows, the blocks and the bytes of a block. Float rows
-    begin at the `places` that `prepare_rows` stores, int32 [rows].
+    (`by_column`); whether the codes with one scale are `whole` groups of 16 bytes; and the
+    `extents` of the rows, the columns, the blocks and the bytes of a block. Float rows begin at the
+    `places` that `prepare_rows` stores, int32 [rows]. Weights that are floats of `bits` have no
+    factors, and one block, whose bytes are those floats.
     """
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, step: BlockProduct) -> None:
@@ -247,10 +253,12 @@ class BlockKernel(TemplateKernel):
             "signed": self.kernel.nest.inputs[weights.packed].dtype == "int8",
             "center": weights.center,
             "by_column": weights.by_column,
+            "whole": self.schedule.whole,
             "extents": {
                 "row": _product(step.row) or "1",
                 "blocks": "1" if step.block is None else _product((step.block,)),
                 "bytes": _product((step.byte,)),
+                "column": _product((step.column,)),
             },
             **self.language.variables(self.kernel, {}),
         }

@@ -9,6 +9,7 @@ import jinja2
 
 from webkiln.codegen.scripts import DECLARATION, flatten
 
+_INCLUDED = re.compile(r'include "([\w.]+)\.jinja"')
 _HELPER = re.compile(r"\bwk_\w+|\bWK_\w+")
 
 
@@ -55,8 +56,9 @@ class Templates:
         )
 
     def text(self, template: str) -> str:
-        """The text of a template, before it is rendered."""
-        return (self.kernels / f"{template}.jinja").read_text("utf-8")
+        """The text of a template and of those that it includes, before they are rendered."""
+        own = (self.kernels / f"{template}.jinja").read_text("utf-8")
+        return "\n".join([own, *(self.text(name) for name in _INCLUDED.findall(own))])
 
     def engine(self, backend: str) -> str:
         """The engine of a backend, bundled with the modules that it imports, without exports."""

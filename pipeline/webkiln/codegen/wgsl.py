@@ -25,11 +25,13 @@ from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Accumulator, Nest, Operand
 from webkiln.nest.quotients import correct_quotients
 from webkiln.nest.schedule import InvocationSchedule, Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around
+from webkiln.plan.vector_products import VECTOR_PRODUCT
 
 WORKGROUP = 64
 """The invocations of a workgroup, unless its schedule states them."""
@@ -96,12 +98,14 @@ CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
 class Workgroup:
     """All invocations of a workgroup. `feature`: what a device must support beyond the core, if
-    anything; `directives` enable it in a shader, which may read its `builtins`.
+    anything; `directives` enable it in a shader, which may read its `builtins`, and `lanes`, the
+    place of an invocation in its subgroup.
     """
 
     feature = ""
     directives: tuple[str, ...] = ()
     builtins: Mapping[str, str] = {}
+    lanes: Mapping[str, str] = {}
     number = "workgroup"
     local = "local"
     barrier = "workgroupBarrier();"
@@ -147,6 +151,7 @@ class Subgroups(Workgroup):
     feature = "subgroups"
     directives = ("enable subgroups;", "requires subgroup_id;")
     builtins: Mapping[str, str] = {"subgroup_id": "subgroup", "num_subgroups": "subgroups"}
+    lanes: Mapping[str, str] = {"subgroup_invocation_id": "lane", "subgroup_size": "lanes"}
 
     def gather(self, item: Accumulator, name: str, combine: Combine) -> list[str]:
         if item.combiner not in BY_SUBGROUP:
@@ -280,6 +285,10 @@ def variants(kernel: Kernel) -> Iterator[Workgroup]:
         and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
     ):
         yield Subgroups()
+    if isinstance(kernel.schedule, TemplateSchedule) and (
+        find_template(kernel.schedule.template).step == VECTOR_PRODUCT
+    ):
+        yield Subgroups()
     if kernel.multiplies_float16:
         yield Float16Workgroup()
 
@@ -287,15 +296,21 @@ def variants(kernel: Kernel) -> Iterator[Workgroup]:
 class WgslTemplates:
     """Templates whose blocks are arrays in workgroup or private memory. The loops around a template
     compute some elements of a block, by the number of an invocation. `memory`: the form of the
-    arena.
+    arena; `groups`: how invocations share a sum.
     """
 
     extension = "wgsl"
-    blocks: Mapping[str, str] = {"rows": "ROWS", "sums": "OWN_COLUMNS", "totals": "1", "zero": "1"}
+    blocks: Mapping[str, str] = {
+        "rows": "ROWS",
+        "sums": "OWN_COLUMNS",
+        "totals": "1",
+        "zero": "1",
+        "places": "1",
+    }
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-        self.mentioned = (memory.four,)
+    def __init__(self, memory: Memory, groups: Workgroup) -> None:
+        self.memory, self.groups = memory, groups
+        self.mentioned = (memory.four, memory.word)
 
     def prepare(self, around: Around, schedule: TemplateSchedule) -> tuple[Nest, Nest]:
         return around.pack(whole=schedule.whole)
@@ -322,6 +337,7 @@ class WgslTemplates:
             "arguments": [*operand_names(kernel), *kernel.arguments],
             "memory": self.memory,
             "workgroup": WORKGROUP,
+            "groups": self.groups,
         }
 
 
@@ -339,7 +355,7 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
     if isinstance(kernel.schedule, TemplateSchedule):
         memory = memory_of(replace(kernel, schedule=kernel.schedule.store))
-        return print_template(kernel, WgslTemplates(memory), templates)
+        return print_template(kernel, WgslTemplates(memory, groups), templates)
     memory = memory_of(kernel)
     return templates.render(
         "nest.wgsl",

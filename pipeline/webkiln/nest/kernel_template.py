@@ -12,8 +12,8 @@ from webkiln.errors import InternalError
 from webkiln.shared_files import shared_root
 
 DATA = ("kernels/*.toml",)
-STEPS = ("product", "depthwise", "block_product")
-"""The patterns of `plan/template_steps.py` and `plan/block_steps.py`."""
+STEPS = ("product", "depthwise", "block_product", "vector_product")
+"""The patterns of `plan/template_steps.py`, `plan/block_steps.py` and `plan/vector_products.py`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,12 @@ from webkiln.plan.template_steps import (
 @dataclass(frozen=True, slots=True)
 class Weights:
     """The positions of the inputs that are weights; `bits` of a code, and their `center`.
-    `by_column`: factors and offsets are those of a column, not of a block.
+    `by_column`: factors and offsets are those of a column, not of a block. Weights that are floats
+    have no factors.
     """
 
     packed: int
-    factors: int
+    factors: int | None
     offsets: int | None
     bits: int
     center: int
@@ -46,7 +47,7 @@ class Weights:
 
     @property
     def parameters(self) -> tuple[int, ...]:
-        return (self.factors,) if self.offsets is None else (self.factors, self.offsets)
+        return tuple(item for item in (self.factors, self.offsets) if item is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Machine, Target
 from webkiln.plan.block_steps import match_blocks
+from webkiln.plan.vector_products import VECTOR_PRODUCT
 from webkiln.plan.vectors import extent
 
 INDEPENDENT_SUMS = 8
@@ -127,9 +128,14 @@ def _products(
     """The multiplications of a template, which computes whole blocks, or panels of codes."""
     depth = prod(extent(call, loop) for loop in call.nest.reduce)
     points = prod(extent(call, loop) for loop in call.nest.axes)
+    if template.step == VECTOR_PRODUCT:
+        return points * depth
     if (blocks := match_blocks(call.nest)) is not None:
         columns = extent(call, blocks.column)
         rows = points // max(columns, 1)
+        if target.invocations:
+            across = _whole(columns, template.block[1])
+            return _whole(rows, template.block[0]) * across * depth * blocks.products
         if blocks.scales is None:
             rows += DECODED_ROWS * (_whole(rows, template.block[0]) // template.block[0])
         return rows * _whole(columns, template.panel) * depth * blocks.products

@@ -62,10 +62,11 @@ from webkiln.ir.types import Type
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.nest import Operand, Output, make_output
 from webkiln.nest.program import Program, map_calls
-from webkiln.nest.schedule import has_aligned_vectors
+from webkiln.nest.schedule import TemplateSchedule, has_aligned_vectors
 from webkiln.nest.steps import Copy, NestCall, View, closed_under_copies, every_step, operand_names
 from webkiln.nest.target import Target
 from webkiln.plan.schedule import plain
+from webkiln.plan.vector_products import match_vectors
 
 HALF = "float16"
 
@@ -128,6 +129,7 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
         name for name, buffer in program.buffers.items() if buffer.kind in ("input", "state")
     }
     candidates -= {view.name for call in program.init for view in call.inputs}
+    candidates -= {name for call in program.calls for name in _floats_of_template(call)}
     if packed:
         candidates -= {
             view.name
@@ -137,6 +139,14 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
         }
     copies = [(step.source.name, step.target.name) for step in steps if isinstance(step, Copy)]
     return closed_under_copies(candidates, copies)
+
+
+def _floats_of_template(call: NestCall) -> set[str]:
+    """What the template of a product reads as float32: the rows, and the parameters of codes."""
+    step = match_vectors(call.nest) if isinstance(call.schedule, TemplateSchedule) else None
+    if step is None:
+        return set()
+    return {call.inputs[position].name for position in (step.rows, *step.weights.parameters)}
 
 
 def narrow(call: NestCall, dtypes: Mapping[str, str], *, packed: bool) -> NestCall:

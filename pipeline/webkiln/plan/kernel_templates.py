@@ -27,12 +27,19 @@ from webkiln.plan.template_blocks import (
     GROUP,
     ROW,
     Block,
+    block_of,
 )
 from webkiln.plan.template_steps import (
     MOST_RUNS,
     Around,
     Product,
     match_step,
+)
+from webkiln.plan.vector_products import (
+    VECTOR_PRODUCT,
+    choose_vectors,
+    fits_vectors,
+    match_vectors,
 )
 from webkiln.plan.vectors import extent
 
@@ -50,7 +57,13 @@ def template_choices(
     them.
     """
     for template in target.templates:
-        if template.step == BLOCK_PRODUCT:
+        if target.invocations and template.step in (BLOCK_PRODUCT, VECTOR_PRODUCT):
+            matches = match_blocks if template.step == BLOCK_PRODUCT else match_vectors
+            vectors = matches(call.nest)
+            if vectors is not None and fits_vectors(call, vectors, template, packable):
+                loops = _scheduler_around(call, block_of(call.nest), template, target, schedule)
+                yield choose_vectors(call, vectors, template, loops)
+        elif template.step == BLOCK_PRODUCT:
             blocks = match_blocks(call.nest)
             if blocks is not None and _fits_blocks(call, blocks, template, packable):
                 yield _block_choice(call, blocks, template, target, schedule)

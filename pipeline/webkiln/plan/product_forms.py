@@ -27,6 +27,8 @@ from webkiln.plan.invocations import is_product, schedule_invocations
 from webkiln.plan.vector_axis import VectorAxis, vector_axis
 from webkiln.plan.vectors import extent, has_known_extents
 
+FLOATS = ("float32", "float16")
+"""Factors of other dtypes are codes, for which there are templates."""
 SPLITS = (1, 2, 3, 4, 6, 8, 9, 12, 16)
 """The numbers of parts of a sum."""
 UNIT = 16
@@ -115,7 +117,8 @@ def match_product(call: NestCall, target: Target, constants: Collection[str]) ->
     nest, runs = call.nest, target.invocations
     if runs is None or not nest.is_contraction or not nest.reduce or len(nest.outputs) != 1:
         return None
-    if nest.accumulators[0].body.type != FLOAT or not has_known_extents(call):
+    floats = all(nest.inputs[item.value[0]].dtype in FLOATS for item in nest.loads)
+    if nest.accumulators[0].body.type != FLOAT or not floats or not has_known_extents(call):
         return None
     found = vector_axis(call, target, constants)
     if not isinstance(found, VectorAxis) or found.is_reduced or found.tile.axis is None:

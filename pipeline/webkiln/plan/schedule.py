@@ -28,12 +28,11 @@ def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice
     """The schedule of `call` on a backend: loops, or the template that is expected to be faster.
     Operands named in `constants` may be repacked.
     """
-    choices = [
-        _choose_loops(call, target, constants),
-        *template_choices(call, target, constants, _choose_loops),
-    ]
+    loops = _choose_loops(call, target, constants)
+    templates = () if call.form else template_choices(call, target, constants, _choose_loops)
+    choices: list[Choice] = [loops, *templates]
     if len(choices) == 1:
-        return choices[0]
+        return loops
     return min(choices, key=lambda choice: expected(call, choice.schedule, target))
 
 

@@ -59,6 +59,7 @@ from webkiln.nest.schedule import TemplateSchedule
 from webkiln.nest.steps import Copy, HostCall, NestCall, Step, View
 from webkiln.nest.target import Target
 from webkiln.nest.wrap import WRAPPERS
+from webkiln.plan.block_steps import match_blocks
 from webkiln.plan.cost import expected
 from webkiln.plan.schedule import choose
 from webkiln.plan.template_steps import match_step
@@ -67,8 +68,8 @@ NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
 
 def run(program: Program, target: Target) -> Program:
-    init = tuple(stored_call(call, target) for call in program.init)
     packed = _columns_of_templates(program, target) if target.memory.storage else set()
+    init = tuple(stored_call(call, target, packed) for call in program.init)
     buffers = {
         name: buffer if name in packed else replace(buffer, storage=target.stored(buffer.storage))
         for name, buffer in program.buffers.items()
@@ -79,11 +80,12 @@ def run(program: Program, target: Target) -> Program:
 
 def _columns_of_templates(program: Program, target: Target) -> set[str]:
     """The constants of 8 bits that only templates read, which are expected to be faster than loops
-    over words.
+    over words. Of the codes of blocks, other calls may read single elements.
     """
     if not target.templates:
         return set()
     constants, found = program.repackable, set()
+    codes = {name for call in program.calls for name in _codes_of(call, target, constants)}
     others = {view.name for call in program.init for view in call.inputs}
     for call in program.calls:
         product = match_step(call.nest, "product")
@@ -93,7 +95,17 @@ def _columns_of_templates(program: Program, target: Target) -> set[str]:
             others |= {view.name for view in call.inputs if view.name != column}
         else:
             others |= {view.name for view in call.inputs}
-    return found - others
+    return found - others | codes
+
+
+def _codes_of(call: NestCall, target: Target, constants: Collection[str]) -> list[str]:
+    """The codes of the product of blocks that a template computes, if one does."""
+    step = match_blocks(call.nest)
+    if step is None:
+        return []
+    name = call.inputs[step.weights.packed].name
+    best = choose(stored_call(call, target, {name}), target, constants).schedule
+    return [name] if isinstance(best, TemplateSchedule) else []
 
 
 def _prefers_template(call: NestCall, column: str, target: Target) -> bool:

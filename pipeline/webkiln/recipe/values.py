@@ -55,6 +55,8 @@ stored, by activations that are quantized in blocks. `auto`: as stored if they h
 blocks, and that is expected to be faster.
 """
 DOT_BACKENDS = ("wasm",)
+"""Backends that round activations for them."""
+CODED_BACKENDS = ("wasm", "webgpu")
 """Backends that multiply weights of 4 and 8 bits as they are stored."""
 CACHES = ("float32", "float16", "int8")
 """How caches of keys and values are held between runs."""

@@ -4,8 +4,17 @@
 
 from functools import partial
 
-from webkiln.lower import canonicalize, concat_in_place, defer_softmax, fuse, tile_chains
-from webkiln.lower.passes import Pass
+from webkiln.ir.graph import Graph
+from webkiln.lower import (
+    block_products,
+    canonicalize,
+    concat_in_place,
+    defer_softmax,
+    fuse,
+    tile_chains,
+)
+from webkiln.lower.block_products import EXACT
+from webkiln.lower.passes import GraphPass, Pass
 from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import (
     GPU_CLASSES,
@@ -81,4 +90,8 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
     )
 
 
-BACKEND = LoopBackend(TARGET, rewriting, scheduling)
+def prepare(graph: Graph, target: Target) -> Graph:
+    return block_products.run(graph, lambda weights, types: EXACT)
+
+
+BACKEND = LoopBackend(TARGET, rewriting, scheduling, GraphPass("block_products", prepare))

@@ -21,10 +21,12 @@ from webkiln.codegen.steps import (
 )
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
+from webkiln.ir.dim import known
 from webkiln.ir.notation import size_from_json, size_to_json
 from webkiln.nest.kernel_template import find_template
 from webkiln.nest.schedule import InvocationSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.vector_products import MOST_GROUPS, VECTOR_PRODUCT
 
 DATA = (
     "kernels/*.wgsl",
@@ -145,10 +147,14 @@ def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> int | str:
     schedule = kernel.schedule
     extents = {loop.axis: args[loop.extent.value] for loop in kernel.nest.axes}
     if isinstance(schedule, TemplateSchedule):
-        rows, columns = find_template(schedule.template).block
+        template = find_template(schedule.template)
+        rows, columns = template.block
         count = prod(extents[name] for name in schedule.split)
         others = prod(extents[name] for name in extents if name not in schedule.split)
-        return size_to_json(_chunks(count, rows) * _chunks(others, columns))
+        groups = _chunks(count, rows) * _chunks(others, columns)
+        if template.step == VECTOR_PRODUCT:
+            groups = min(known(groups, kernel.name), MOST_GROUPS)
+        return size_to_json(groups)
     assert isinstance(schedule, InvocationSchedule)
     total: dim.Size = 1
     for name, extent in extents.items():
