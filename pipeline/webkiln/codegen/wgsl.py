@@ -96,12 +96,15 @@ CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
 class Workgroup:
     """All invocations of a workgroup. `feature`: what a device must support beyond the core, if
-    anything; `directives` enable it in a shader, which may read its `builtins`.
+    anything; `directives` enable it in a shader, which may read its `builtins`. The names of arrays
+    in workgroup memory begin with `parts`.
     """
 
     feature = ""
     directives: tuple[str, ...] = ()
     builtins: Mapping[str, str] = {}
+    size = WORKGROUP
+    parts = "parts_"
     number = "workgroup"
     local = "local"
     barrier = "workgroupBarrier();"
@@ -124,15 +127,16 @@ class Workgroup:
 
     def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
         """Fold as a tree in workgroup memory."""
-        (combined,) = combine(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
+        parts = f"{self.parts}{name}"
+        (combined,) = combine(item, f"{parts}[local]", f"{parts}[local + half]")
         return [
-            f"parts_{name}[local] = {name};",
+            f"{parts}[local] = {name};",
             self.barrier,
-            f"for (var half = {WORKGROUP // 2}; half >= {modulus}; half /= 2) {{",
+            f"for (var half = {self.size // 2}; half >= {modulus}; half /= 2) {{",
             f"  if (local < half) {{ {combined} }}",
             f"  {self.barrier}",
             "}",
-            f"{name} = parts_{name}[local % {modulus}];",
+            f"{name} = {parts}[local % {modulus}];",
         ]
 
 
@@ -246,7 +250,7 @@ class Wgsl(Braces):
         )
 
 
-def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
+def workgroup_arrays(kernel: Kernel, groups: Workgroup) -> dict[str, str]:
     """The arrays in workgroup memory: name -> type and size."""
     tile, workgroup = kernel.schedule.tile, kernel.workgroup
     if workgroup is None:
@@ -256,13 +260,13 @@ def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
             ROWS: workgroup.depth // 4 * tile.count,
             COLUMNS: workgroup.depth * tile.lanes // 4,
         }
-        return {name: f"vec4<{staged}>, {SIDE * size}" for name, size in sizes.items()}
+        return {name: f"vec4<{groups.staged}>, {SIDE * size}" for name, size in sizes.items()}
     vectors = [0] if kernel.by_rows else range(0, tile.lanes, 4)
     element = "{}" if kernel.by_rows else "vec4<{}>"
     copies = product(enumerate(kernel.nest.accumulators), range(tile.count), vectors)
     return {
-        f"parts_{accumulator(n, Copy(Context(), t, v))}": (
-            f"{element.format(item.body.type)}, {WORKGROUP}"
+        f"{groups.parts}{accumulator(n, Copy(Context(), t, v))}": (
+            f"{element.format(item.body.type)}, {groups.size}"
         )
         for (n, item), t, v in copies
     }
@@ -297,7 +301,7 @@ class WgslTemplates:
         return around.pack(whole=schedule.whole)
 
     def loops(self, nest: Nest, schedule: Schedule) -> Kernel:
-        return _legalised(Kernel(nest, schedule))
+        return legalised(Kernel(nest, schedule))
 
     def function(
         self, name: str, loops: Kernel, operands: Sequence[str], arguments: Sequence[str]
@@ -327,7 +331,7 @@ def operand_names(kernel: Kernel) -> list[str]:
     return [*inputs, *(f"y{i}" for i in range(len(kernel.nest.outputs)))]
 
 
-def _legalised(kernel: Kernel) -> Kernel:
+def legalised(kernel: Kernel) -> Kernel:
     return replace(kernel, nest=correct_quotients(compose(kernel.nest, Wgsl.composed)))
 
 
@@ -339,9 +343,9 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     memory = memory_of(kernel)
     return templates.render(
         "nest.wgsl",
-        parts=workgroup_arrays(kernel, groups.staged),
+        parts=workgroup_arrays(kernel, groups),
         arguments=[*operand_names(kernel), *kernel.arguments],
-        lines=body(_legalised(kernel), Wgsl(memory, groups)),
+        lines=body(legalised(kernel), Wgsl(memory, groups)),
         workgroup=WORKGROUP,
         memory=memory,
         groups=groups,

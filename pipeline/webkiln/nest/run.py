@@ -23,6 +23,7 @@ from webkiln.nest.steps import (
     Step,
     View,
     WhileLoop,
+    Workgroups,
 )
 
 Memory = dict[str, Array]
@@ -82,6 +83,10 @@ class _Machine:
                 self.steps(step.then if taken else step.otherwise)
             case Repeat():
                 for number in range(self._number(step.count)):
+                    self.sizes[step.counter] = number
+                    self.steps(step.steps)
+            case Workgroups():
+                for number in reversed(range(self._number(step.count))):
                     self.sizes[step.counter] = number
                     self.steps(step.steps)
             case WhileLoop():

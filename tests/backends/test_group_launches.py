@@ -1,0 +1,57 @@
+"""Several nests in one launch compute what their graphs define: rows that do not fill a block,
+symbolic sizes, sums that workgroups share, and bits that stay the same.
+"""
+
+import numpy as np
+import pytest
+
+from tests.backends.group_graphs import GROUPS, NORMS
+from tests.backends.harness import prepare, run_programs
+from tests.lower.chain_graphs import job, parsed, random_values
+from tests.programs import program
+from webkiln.backends.compare import relative_error
+from webkiln.backends.table import REGISTRY
+from webkiln.nest.run import run_program
+from webkiln.nest.steps import Workgroups
+from webkiln.nest.verify import verify
+from webkiln.ops.evaluate import run_graph
+
+SIZES = {"B": 2, "T": 83, "S": 71}
+
+
+def planned(graph):
+    return REGISTRY["webgpu"].plan(graph)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_interpreter(name):
+    """Iterations of workgroups run in reverse order there: they are independent."""
+    graph = parsed(GROUPS[name])
+    values = random_values(graph, sizes=SIZES)
+    result = planned(graph)
+    verify(result)
+    assert any(isinstance(step, Workgroups) for step in result.steps)
+    memory = run_program(result, values, SIZES)
+    reference, _ = run_graph(graph, values, values)
+    for key, value in reference.items():
+        found = memory[result.root(graph.outputs[key])].reshape(value.shape)
+        assert relative_error(found, value) < 1e-5, key
+
+
+@pytest.mark.parametrize("name", sorted(NORMS.keys() - {"softmax between others"}))
+def test_one_launch(name):
+    (entry,) = program(parsed(GROUPS[name]), REGISTRY["webgpu"])["main"]
+    assert entry["why"].startswith(("4 nests", "3 nests"))
+
+
+def test_in_chromium(tmp_path):
+    graphs = {name: parsed(text) for name, text in GROUPS.items()}
+    jobs = {name: job(graph, random_values(graph, sizes=SIZES)) for name, graph in graphs.items()}
+    prepared = [prepare(item, REGISTRY["webgpu"]) for item in jobs.values()]
+    first = run_programs(prepared, "webgpu", tmp_path / "first")
+    second = run_programs(prepared, "webgpu", tmp_path / "second")
+    for (name, item), outputs, again in zip(jobs.items(), first, second, strict=True):
+        reference, _ = run_graph(item.graph, item.inputs, item.weights)
+        for key, value in reference.items():
+            assert relative_error(outputs[key], value) < 1e-5, (name, key)
+            assert np.array_equal(outputs[key], again[key]), (name, key)
