@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.wgsl import (
@@ -19,10 +20,11 @@ from webkiln.codegen.wgsl import (
 from webkiln.codegen.wgsl_memory import FOURS, WORDS
 from webkiln.ir import dim
 from webkiln.ir.dim import Atom, Dim, Size, from_atom
+from webkiln.nest.nest import Accumulator
 from webkiln.nest.schedule import InvocationSchedule
 from webkiln.plan.group_kernel import GroupKernel, Member, MemberRepeat, MemberStep, Place
+from webkiln.plan.own_elements import keeps_elements
 
-BARRIER = ("workgroupBarrier();", "storageBarrier();")
 FUNCTIONS = {"floordiv": "wk_floordiv", "max": "max", "min": "min"}
 
 
@@ -36,10 +38,34 @@ class Function:
 
 
 class Sharing(Workgroup):
-    """A workgroup of `size` invocations that share the sums of the nest called `name`."""
+    """A workgroup of `size` invocations that share the sums of the nest called `name`. Every
+    invocation adds all parts: a tree would need a barrier for each of its levels.
+    """
 
     def __init__(self, size: int, name: str) -> None:
         self.size, self.parts = size, f"{name}_"
+
+    def gather(self, item: Accumulator, name: str, modulus: int, combine: Combine) -> list[str]:
+        parts, lanes = f"{self.parts}{name}", range(4)
+        steps = [combine(item, f"{name}_{n}", f"{parts}[part + {n}]") for n in lanes]
+        folds = [combine(item, f"{name}_{a}", f"{name}_{b}") for a, b in ((0, 1), (2, 3), (0, 2))]
+        return [
+            f"{parts}[local] = {name};",
+            self.barrier,
+            *(f"var {name}_{n} = {parts}[{n}];" for n in lanes),
+            f"for (var part = 4; part < {self.size}; part += 4) {{",
+            *(f"  {line}" for lines in steps for line in lines),
+            "}",
+            *(line for lines in folds for line in lines),
+            f"{name} = {name}_0;",
+        ]
+
+
+class Members(Wgsl):
+    """The dialect of functions that are only called for tiles that exist."""
+
+    def exit_if(self, condition: str) -> list[str]:
+        return []
 
 
 def print_group(kernel: GroupKernel, templates: Templates) -> str:
@@ -107,6 +133,7 @@ class _Shader:
     def __init__(self, kernel: GroupKernel) -> None:
         self.kernel = kernel
         self.memory = FOURS if kernel.aligned else WORDS
+        self.barrier = _barrier(kernel)
         self.functions: list[Function] = []
         self.parts: dict[str, str] = {}
         self.numbers = count()
@@ -120,25 +147,25 @@ class _Shader:
 
     def _steps(self, steps: Sequence[MemberStep], block: _Block) -> None:
         """The statements of steps, with barriers where one uses what another writes."""
-        read, written = set[Place](), set[Place]()
+        since: list[Member] = []
         for step in steps:
-            reads, writes = _places(step)
-            clash = written & (reads | writes) or read & writes
-            if clash or (not isinstance(step, Member) and (read or written)):
-                block.lines += BARRIER
-                read, written = set(), set()
-            read, written = read | reads, written | writes
-            if isinstance(step, Member):
-                self._member(step, block)
-            else:
+            if isinstance(step, MemberRepeat):
+                block.lines += self.barrier if since else []
+                since = []
                 self._repeat(step, block)
+                continue
+            if any(_clash(earlier, step) for earlier in since):
+                block.lines += self.barrier
+                since = []
+            since.append(step)
+            self._member(step, block)
 
     def _repeat(self, step: MemberRepeat, block: _Block) -> None:
         end, inner = block.value(step.count), _Block(block)
         self._steps(step.steps, inner)
         block.lines += [
             f"for (var {step.counter} = 0; {step.counter} < {end}; {step.counter}++) {{",
-            *_indented([*inner.lines, *BARRIER]),
+            *_indented([*inner.lines, *self.barrier]),
             "}",
         ]
 
@@ -151,7 +178,7 @@ class _Shader:
         blocks = {own: f"shared{place.number}" for own, place in pairs if place.shared}
         offsets = {own: f"o{place.number}" for own, place in pairs if not place.shared}
         numbers = ("workgroup", "local") if workgroup else ("invocation",)
-        lines = body(legalised(kernel), Wgsl(self.memory, groups, blocks))
+        lines = body(legalised(kernel), Members(self.memory, groups, blocks))
         parameters = [f"{item}: i32" for item in (*numbers, *offsets, *kernel.arguments)]
         self.functions.append(Function(name, parameters, lines))
         rest = ", ".join([*offsets.values(), *map(block.value, member.values)])
@@ -165,7 +192,17 @@ class _Shader:
             return
         header = f"var tile = 0; tile < {tiles}; tile++"
         call = f"{name}(tile, local, {rest});"
-        block.lines += [f"for ({header}) {{", *_indented([call, *BARRIER]), "}"]
+        block.lines += [f"for ({header}) {{", *_indented([call, *self.barrier]), "}"]
+
+
+def _barrier(kernel: GroupKernel) -> list[str]:
+    """What separates members that use each other's results."""
+    shares = any(member.kernel.workgroup is not None for member in kernel.members)
+    both = [_places(member) for member in kernel.members]
+    read, written = (set().union(*(pair[n] for pair in both)) for n in (0, 1))
+    stores = any(not place.shared for place in written & read)
+    lines = ["workgroupBarrier();"] if kernel.shared or shares else []
+    return [*lines, "storageBarrier();"] if stores or not lines else lines
 
 
 def _tiles(member: Member) -> Size:
@@ -180,13 +217,17 @@ def _tiles(member: Member) -> Size:
     return total
 
 
-def _places(step: MemberStep) -> tuple[set[Place], set[Place]]:
-    """What a step reads, and what it writes."""
-    if not isinstance(step, Member):
-        parts = [_places(inner) for inner in step.steps]
-        return set().union(*(reads for reads, _ in parts)), set().union(*(w for _, w in parts))
-    inputs = len(step.kernel.nest.inputs)
-    return set(step.places[:inputs]), set(step.places[inputs:])
+def _clash(first: Member, second: Member) -> bool:
+    """Whether a member uses what an earlier one writes, or the reverse, in another invocation."""
+    (read, written), (reads, writes) = _places(first), _places(second)
+    shared = written & (reads | writes) | read & writes
+    return not all(keeps_elements(first, second, place) for place in shared)
+
+
+def _places(member: Member) -> tuple[set[Place], set[Place]]:
+    """What a member reads, and what it writes."""
+    inputs = len(member.kernel.nest.inputs)
+    return set(member.places[:inputs]), set(member.places[inputs:])
 
 
 def _indented(lines: Sequence[str]) -> Iterator[str]:

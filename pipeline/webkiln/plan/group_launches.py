@@ -84,8 +84,10 @@ from webkiln.plan.row_blocks import Blocks, blocked_steps, row_dimensions
 from webkiln.plan.schedule import choose
 from webkiln.plan.shared_rows import Rows, RowSpace
 
-SIZE, LARGE = 64, 256
-"""Invocations of a workgroup, and of one that computes everything alone or repeats steps."""
+SIZES = (32, 64, 128, 256)
+"""Invocations of a workgroup."""
+LONG_ROW = 64
+"""The elements of a sum that a workgroup may share."""
 OPERATIONS, BYTES = 1 << 17, 1 << 16
 """What a workgroup computes, or moves, in about the time of a launch."""
 PARALLEL = 64
@@ -94,6 +96,10 @@ REUSED = 16
 """Rows of a block that multiply the same operand."""
 POINTS = 256
 """Points of a block of short rows."""
+BLOCKS = 128
+"""Blocks that are enough: more rows to a block then mean fewer barriers."""
+FEW = 2
+"""The tiles of sums that a workgroup shares one after another."""
 SHARED = 1 << 14
 """Bytes of workgroup memory that every device has."""
 STORED = ("float32", "int32", "uint32")
@@ -226,8 +232,7 @@ class _Grouping:
         rows = group.rows
         blocks = Blocks(rows.sizes, group.block, f"i{self.counter}")
         self.counter += 1
-        is_large = not rows.sizes or any(isinstance(step, Repeat) for step in rows.steps)
-        size = LARGE if is_large else SIZE
+        size = _size(rows, group.block)
         shared = self._shared(rows, group.block, size)
         steps = blocked_steps(rows, blocks, shared)
         scheduled = tuple(_shared_sums(step, group.block, size) for step in steps)
@@ -314,10 +319,30 @@ def _block_rows(rows: Rows) -> int:
             return min(REUSED, most)
         loops = [loop for loop in (*call.nest.axes, *call.nest.reduce) if loop.axis not in cover]
         points = max(points, prod(nominal_size(call.args[loop.extent.value]) for loop in loops))
-    block = 1
-    while 2 * block * points <= POINTS and 2 * block <= min(most, REUSED):
+    count, block = nominal_size(prod(rows.sizes)), 1
+    while 2 * block <= min(most, REUSED) and (
+        2 * block * points <= POINTS or count >= 2 * block * BLOCKS
+    ):
         block *= 2
     return block
+
+
+def _size(rows: Rows, block: int) -> int:
+    """The invocations of a workgroup. A barrier takes longer, the more there are: rows get few,
+    products some, and a workgroup that computes everything as many as its largest call has tiles.
+    """
+    members = list(zip(calls(rows.steps), rows.covers, strict=True))
+    if rows.sizes:
+        multiplies = any(
+            call.nest.reduce and any(loop.axis not in cover for loop in call.nest.axes)
+            for call, cover in members
+        )
+        return SIZES[1] if multiplies else SIZES[0]
+    call, _ = max(members, key=lambda item: nominal_size(operations(item[0])))
+    schedule = call.schedule
+    assert isinstance(schedule, InvocationSchedule)
+    tiles = _tiles(call, schedule, block)
+    return next((size for size in SIZES if size >= tiles), SIZES[-1])
 
 
 def _shared_sums(step: Step, block: int, size: int) -> Step:
@@ -337,8 +362,8 @@ def _shared_sums(step: Step, block: int, size: int) -> Step:
     along = [loop for loop in step.nest.reduce if loop.axis == schedule.tile.vector]
     shares = (
         bool(along)
-        and nominal_size(step.args[along[0].extent.value]) >= SIZE
-        and _tiles(step, schedule, block) * 4 < size
+        and nominal_size(step.args[along[0].extent.value]) >= LONG_ROW
+        and _tiles(step, schedule, block) <= FEW
     )
     workgroup = Workgroup(size) if shares else None
     choice = replace(step.choice, schedule=replace(schedule, workgroup=workgroup))
