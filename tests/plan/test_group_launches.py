@@ -107,6 +107,46 @@ def test_recurrence_in_one_launch():
     assert np.array_equal(before, after)
 
 
+BATCH = """
+program g
+buffer x: float32[5,7,24] input
+buffer w: float32[24,24] constant
+buffer z: float32[5,24] constant
+buffer h: float32[5,24]
+buffer s: float32[5,24]
+buffer n: float32[5,24]
+buffer y: float32[5,7,24]
+live y
+copy z: float32[5,24] -> h: float32[5,24] @cell
+copy z: float32[5,24] -> s: float32[5,24] @cell
+repeat i0 < 7:
+  n: float32[5,24] = nest(h: float32[5,24], w: float32[24,24], x: float32[5,7,24], s: float32[5,24])
+    where p0 = 5; p1 = 24; p2 = i0
+    for a0 < p0, a1 < p1
+    reduce r0 < p1
+    acc0 = sum(in0[a0, r0] * in1[r0, a1])
+    out0[a0, a1] = tanh((acc0 + in2[a0, p2, a1]) - in3[a0, a1])
+  y: float32[5,7,24] = nest(n: float32[5,24]) @cell
+    where p0 = 5; p1 = 24; p2 = i0
+    for a0 < p0, a1 < p1
+    out0[a0, p2, a1] = in0[a0, a1]
+  copy n: float32[5,24] -> h: float32[5,24] @cell
+"""
+
+
+def test_each_row_of_a_batch_is_a_recurrence_of_its_own():
+    result = grouped(BATCH)
+    (step,) = result.steps
+    assert (step.count, step.shared) == (5, ("h", "s", "n"))
+    rng = np.random.default_rng(0)
+    sizes = {"x": 5 * 7 * 24, "w": 24 * 24, "z": 5 * 24}
+    values = {name: rng.standard_normal(size, np.float32) / 5 for name, size in sizes.items()}
+    before, after = (
+        run_program(item, values)["y"] for item in (parse(dedent(BATCH).strip()), result)
+    )
+    assert np.array_equal(before, after)
+
+
 def test_barriers_between_dependent_nests_only():
     """The copy after a step of the recurrence reads what the same invocation wrote."""
     kernel, _, _ = group_kernel(grouped(RECURRENCE).steps[0])

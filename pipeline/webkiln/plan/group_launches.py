@@ -217,9 +217,10 @@ class _Grouping:
 
     def _suits(self, step: Step, space: RowSpace) -> bool:
         """Whether a step should share rows. Weights, which all rows multiply, are better read by
-        larger blocks; only a small product may read them.
+        larger blocks; only a small product may read them, or a recurrence of small rows.
         """
-        if _work(step) <= launches(step):
+        parts = nominal_size(prod(space.sizes)) if isinstance(step, Repeat) else 1
+        if _work(step) <= launches(step) * parts:
             return True
         if not space.sizes:
             return False
@@ -294,6 +295,10 @@ def _factors(call: NestCall) -> Iterator[View]:
                 yield call.inputs[item.value[0]]
 
 
+def _repeats(rows: Rows) -> bool:
+    return any(isinstance(step, Repeat) for step in rows.steps)
+
+
 def _moves_vectors(rows: Rows) -> bool:
     """Whether the vector axis of a call is a loop over rows."""
     return any(
@@ -303,8 +308,10 @@ def _moves_vectors(rows: Rows) -> bool:
 
 
 def _block_rows(rows: Rows) -> int:
-    """The rows of a block: as many as multiply the same operand, or have enough points."""
-    if not rows.sizes:
+    """The rows of a block: as many as multiply the same operand, or have enough points. Each row of
+    a recurrence is a block.
+    """
+    if not rows.sizes or _repeats(rows):
         return 1
     last = len(rows.sizes) - 1
     most = rows.sizes[-1] if not dim.is_symbolic(rows.sizes[-1]) else REUSED
@@ -329,10 +336,11 @@ def _block_rows(rows: Rows) -> int:
 
 def _size(rows: Rows, block: int) -> int:
     """The invocations of a workgroup. A barrier takes longer, the more there are: rows get few,
-    products some, and a workgroup that computes everything as many as its largest call has tiles.
+    products some, and a workgroup that computes everything, or a recurrence, as many as its largest
+    call has tiles.
     """
     members = list(zip(calls(rows.steps), rows.covers, strict=True))
-    if rows.sizes:
+    if rows.sizes and not _repeats(rows):
         multiplies = any(
             call.nest.reduce and any(loop.axis not in cover for loop in call.nest.axes)
             for call, cover in members
@@ -341,7 +349,7 @@ def _size(rows: Rows, block: int) -> int:
     call, _ = max(members, key=lambda item: nominal_size(operations(item[0])))
     schedule = call.schedule
     assert isinstance(schedule, InvocationSchedule)
-    tiles = _tiles(call, schedule, block)
+    tiles = _tiles(call, schedule, block) // nominal_size(prod(rows.sizes))
     return next((size for size in SIZES if size >= tiles), SIZES[-1])
 
 

@@ -62,7 +62,9 @@ class RowSpace:
         return Rows(self.sizes, tuple(self.steps), tuple(self.covers))
 
     def _cover(self, call: NestCall) -> Cover | None:
-        """The loops that are the rows of the earlier results that a call reads."""
+        """The loops over the rows of the earlier results that a call reads. If it reads none, they
+        are its outermost loops, if these have the sizes of the row space.
+        """
         if not self.sizes:
             return {}
         extents = {loop.axis: call.args[loop.extent.value] for loop in call.nest.axes}
@@ -82,6 +84,9 @@ class RowSpace:
                 return None
             if any(found.setdefault(name, span) != span for name, span in cover.items()):
                 return None
+        outermost = [*extents.items()][: len(self.sizes)]
+        if not found and tuple(size for _, size in outermost) == self.sizes:
+            found = {name: (number, number + 1) for number, (name, _) in enumerate(outermost)}
         return found if _is_whole(found.values(), len(self.sizes)) else None
 
     def _write(self, call: NestCall, cover: Cover) -> bool:
