@@ -35,18 +35,18 @@ after:
     buffer m: float32[1]
     buffer y: float32[96,256]
     live y
-    workgroups i0 < 96 of 64 sharing m:
+    workgroups i0 < 96 of 32 sharing m:
       m: float32[1] = nest(x: float32[96,256]) @norm
         where p1 = 256; p2 = i0
-        why 4 of r0 at a time, by 64 invocations
+        why one of several in a launch
         schedule kind = "invocations"; tile = {"vector": "r0", "lanes": 4}
-        schedule workgroup = {"size": 64}
+        schedule workgroup = {"size": 32}
         reduce r0 < p1
         acc0 = max(in0[p2, r0])
         out0[0] = acc0
       y: float32[96,256] = nest(x: float32[96,256], m: float32[1]) @norm
         where p1 = 256; p2 = i0
-        why 4 of a1 at a time
+        why one of several in a launch
         schedule kind = "invocations"; order = ["a1"]; tile = {"vector": "a1", "lanes": 4}
         schedule whole = true; aligned = true
         for a1 < p1
@@ -374,7 +374,8 @@ def _shared_sums(step: Step, block: int, size: int) -> Step:
         and _tiles(step, schedule, block) <= FEW
     )
     workgroup = Workgroup(size) if shares else None
-    choice = replace(step.choice, schedule=replace(schedule, workgroup=workgroup))
+    changed = replace(schedule, workgroup=workgroup)
+    choice = replace(step.choice, schedule=changed, why="one of several in a launch")
     return replace(step, choice=choice)
 
 
