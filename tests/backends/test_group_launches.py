@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from tests.backends.group_graphs import GROUPS, NORMS
-from tests.backends.harness import prepare, run_programs
+from tests.backends.harness import TEMPLATES, prepare, run_programs
+from tests.backends.shaders import validate_wgsl
 from tests.lower.chain_graphs import job, parsed, random_values
 from tests.programs import program
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
+from webkiln.codegen.wgsl_groups import print_group
 from webkiln.nest.run import run_program
 from webkiln.nest.steps import Workgroups
 from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import run_graph
+from webkiln.plan.group_kernel import from_json
 
 SIZES = {"B": 2, "T": 83, "S": 71}
 
@@ -55,3 +58,9 @@ def test_in_chromium(tmp_path):
         for key, value in reference.items():
             assert relative_error(outputs[key], value) < 1e-5, (name, key)
             assert np.array_equal(outputs[key], again[key]), (name, key)
+
+
+def test_shaders_are_valid_in_firefox():
+    documents = [program(parsed(text), REGISTRY["webgpu"]) for text in GROUPS.values()]
+    kernels = [item for document in documents for item in document["group_kernels"].values()]
+    validate_wgsl([print_group(from_json(item), TEMPLATES) for item in kernels], "firefox")

@@ -19,8 +19,10 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
+from webkiln.codegen.wgsl_groups import print_group
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import parse
+from webkiln.plan import group_kernel
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 
@@ -156,9 +158,13 @@ def printed(backend: str, name: str) -> list[str]:
     document = program(parse(dedent(text)), REGISTRY[backend], encoding)
     main = [launch for step in document["main"] for launch in step.get("steps", [step])]
     order = dict.fromkeys(launch["kernel"] for launch in (*document["init"], *main))
-    ordered = [kernels.from_json(document["kernels"][kernel]) for kernel in order]
+    groups = document.get("group_kernels", {})
+    ordered = [kernels.from_json(document["kernels"][name]) for name in order if name not in groups]
     if backend in PRINTERS:
-        return [text for kernel in ordered for text in PRINTERS[backend](kernel)]
+        texts = [text for kernel in ordered for text in PRINTERS[backend](kernel)]
+        return texts + [
+            print_group(group_kernel.from_json(data), TEMPLATES) for data in groups.values()
+        ]
     sources = Sources({kernel.name: kernel for kernel in ordered}, {}, {})
     return [
         js.print_module(

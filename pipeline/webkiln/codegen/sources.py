@@ -1,7 +1,7 @@
 """The kernels that the launches of a program name, and the offsets of their operands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from webkiln.ir import dim
@@ -27,7 +27,7 @@ class Sources:
     kernels: dict[str, Kernel]
     procedures: dict[str, Procedure]
     custom_kernels: dict[str, CustomKernel]
-    group_kernels: dict[str, GroupKernel]
+    group_kernels: dict[str, GroupKernel] = field(default_factory=dict)
 
     def find(self, name: str) -> Kernel | Procedure | CustomKernel:
         return self.kernels.get(name) or self.procedures.get(name) or self.custom_kernels[name]
