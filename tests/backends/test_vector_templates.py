@@ -72,6 +72,7 @@ def check(jobs: Sequence[Job], folder: Path) -> list[Prepared]:
 
 @pytest.fixture(params=["by subgroups", "by workgroups"])
 def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_products, "FEW_WEIGHTS", 0)
     if request.param == "by workgroups":
         monkeypatch.setattr(wgsl, "variants", lambda kernel: iter(()))
 

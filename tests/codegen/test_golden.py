@@ -20,8 +20,10 @@ from webkiln.backends.table import REGISTRY
 from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
 from webkiln.codegen.steps import sites
+from webkiln.codegen.wgsl_groups import print_group
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import parse
+from webkiln.plan import group_kernel
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 
@@ -157,9 +159,13 @@ def printed(backend: str, name: str) -> list[str]:
     document = program(parse(dedent(text)), REGISTRY[backend], encoding)
     launches = (*document["init"], *sites(document["main"]))
     order = dict.fromkeys(launch["kernel"] for launch in launches)
-    ordered = [kernels.from_json(document["kernels"][kernel]) for kernel in order]
+    groups = document.get("group_kernels", {})
+    ordered = [kernels.from_json(document["kernels"][name]) for name in order if name not in groups]
     if backend in PRINTERS:
-        return [text for kernel in ordered for text in PRINTERS[backend](kernel)]
+        texts = [text for kernel in ordered for text in PRINTERS[backend](kernel)]
+        return texts + [
+            print_group(group_kernel.from_json(data), TEMPLATES) for data in groups.values()
+        ]
     sources = Sources({kernel.name: kernel for kernel in ordered}, {}, {})
     return [
         js.print_module(
@@ -196,7 +202,7 @@ def test_compute_shaders_are_valid():
         name: [text for text in variants if text.startswith("enable f16;")]
         for name, variants in texts.items()
     }
-    assert [name for name, variants in float16_shaders.items() if variants] == ["matmul_large"]
+    assert float16_shaders["matmul_large"]
     validate_wgsl(
         [
             text
@@ -205,7 +211,7 @@ def test_compute_shaders_are_valid():
             if text not in float16_shaders[name]
         ]
     )
-    validate_wgsl(float16_shaders["matmul_large"], "firefox")
+    validate_wgsl([text for variants in float16_shaders.values() for text in variants], "firefox")
 
 
 def test_the_validator_rejects_an_invalid_shader():

@@ -1,7 +1,7 @@
 """The kernels that the launches of a program name, and the offsets of their operands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from webkiln.ir import dim
@@ -12,22 +12,29 @@ from webkiln.nest import procedure as procedures
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
+from webkiln.plan import group_kernel
 from webkiln.plan import kernel as kernels
+from webkiln.plan.group_kernel import GroupKernel
 from webkiln.plan.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The code that launches name: kernels built from nests, procedures, and custom kernels of
-    plugins.
+    """The code that launches name: kernels built from nests, procedures, custom kernels of plugins,
+    and kernels of several nests.
     """
 
     kernels: dict[str, Kernel]
     procedures: dict[str, Procedure]
     custom_kernels: dict[str, CustomKernel]
+    group_kernels: dict[str, GroupKernel] = field(default_factory=dict)
 
     def find(self, name: str) -> Kernel | Procedure | CustomKernel:
         return self.kernels.get(name) or self.procedures.get(name) or self.custom_kernels[name]
+
+    def launched(self, name: str) -> Kernel | CustomKernel | GroupKernel:
+        """The kernel that a launch names."""
+        return self.kernels.get(name) or self.group_kernels.get(name) or self.custom_kernels[name]
 
 
 def sources_of(program: Mapping[str, Any]) -> Sources:
@@ -38,6 +45,10 @@ def sources_of(program: Mapping[str, Any]) -> Sources:
         {
             name: custom_kernel.from_json(data)
             for name, data in sorted(program["custom_kernels"].items())
+        },
+        {
+            name: group_kernel.from_json(data)
+            for name, data in sorted(program.get("group_kernels", {}).items())
         },
     )
 

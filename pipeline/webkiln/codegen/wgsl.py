@@ -99,13 +99,15 @@ CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 class Workgroup:
     """All invocations of a workgroup. `feature`: what a device must support beyond the core, if
     anything; `directives` enable it in a shader, which may read its `builtins`, and `lanes`, the
-    place of an invocation in its subgroup.
+    place of an invocation in its subgroup. The names of arrays in workgroup memory begin with
+    `parts`.
     """
 
     feature = ""
     directives: tuple[str, ...] = ()
     builtins: Mapping[str, str] = {}
     lanes: Mapping[str, str] = {}
+    parts = "parts_"
     number = "workgroup"
     local = "local"
     barrier = "workgroupBarrier();"
@@ -128,15 +130,16 @@ class Workgroup:
 
     def gather(self, item: Accumulator, name: str, combine: Combine) -> list[str]:
         """Fold as a tree in workgroup memory."""
-        (combined,) = combine(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
+        parts = f"{self.parts}{name}"
+        (combined,) = combine(item, f"{parts}[local]", f"{parts}[local + half]")
         return [
-            f"parts_{name}[local] = {name};",
+            f"{parts}[local] = {name};",
             self.barrier,
             f"for (var half = {WORKGROUP // 2}; half >= 1; half /= 2) {{",
             f"  if (local < half) {{ {combined} }}",
             f"  {self.barrier}",
             "}",
-            f"{name} = parts_{name}[0];",
+            f"{name} = {parts}[0];",
         ]
 
 
@@ -256,7 +259,7 @@ def group_size(kernel: Kernel) -> int:
     return kernel.workgroup.size if kernel.workgroup else WORKGROUP
 
 
-def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
+def workgroup_arrays(kernel: Kernel, groups: Workgroup) -> dict[str, str]:
     """The arrays in workgroup memory: name -> type and size."""
     tile, workgroup = kernel.schedule.tile, kernel.workgroup
     if workgroup is None:
@@ -264,13 +267,13 @@ def workgroup_arrays(kernel: Kernel, staged: str) -> dict[str, str]:
     if workgroup.staged:
         assert isinstance(kernel.schedule, InvocationSchedule)
         sizes = staged_vectors(kernel.schedule)
-        return {name: f"vec4<{staged}>, {size}" for name, size in sizes.items()}
+        return {name: f"vec4<{groups.staged}>, {size}" for name, size in sizes.items()}
     vectors = [0] if kernel.by_rows else range(0, tile.lanes, 4)
     element = "{}" if kernel.by_rows else "vec4<{}>"
     others = workgroup.size - (0 if kernel.by_rows else workgroup.columns * workgroup.rows)
     copies = product(enumerate(kernel.nest.accumulators), range(tile.count), vectors)
     return {
-        f"parts_{accumulator(n, Copy(Context(), t, v))}": (
+        f"{groups.parts}{accumulator(n, Copy(Context(), t, v))}": (
             f"{element.format(item.body.type)}, {others}"
         )
         for (n, item), t, v in copies
@@ -316,7 +319,7 @@ class WgslTemplates:
         return around.pack(whole=schedule.whole)
 
     def loops(self, nest: Nest, schedule: Schedule) -> Kernel:
-        return _legalised(Kernel(nest, schedule))
+        return legalised(Kernel(nest, schedule))
 
     def function(
         self, name: str, loops: Kernel, operands: Sequence[str], arguments: Sequence[str]
@@ -347,7 +350,7 @@ def operand_names(kernel: Kernel) -> list[str]:
     return [*inputs, *(f"y{i}" for i in range(len(kernel.nest.outputs)))]
 
 
-def _legalised(kernel: Kernel) -> Kernel:
+def legalised(kernel: Kernel) -> Kernel:
     return replace(kernel, nest=correct_quotients(compose(kernel.nest, Wgsl.composed)))
 
 
@@ -359,9 +362,9 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     memory = memory_of(kernel)
     return templates.render(
         "nest.wgsl",
-        parts=workgroup_arrays(kernel, groups.staged),
+        parts=workgroup_arrays(kernel, groups),
         arguments=[*operand_names(kernel), *kernel.arguments],
-        lines=body(_legalised(kernel), Wgsl(memory, groups)),
+        lines=body(legalised(kernel), Wgsl(memory, groups)),
         workgroup=group_size(kernel),
         memory=memory,
         groups=groups,

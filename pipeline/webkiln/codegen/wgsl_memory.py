@@ -82,7 +82,14 @@ class Places:
         if block is None:
             return self.arena, f"{pointer} + {at}"
         four = ", ".join(f"{block}[{{0}} + {lane}]" for lane in range(4))
-        memory = Memory("u32", f"{block}[{{0}}]", f"{block}[{{0}}] = {{1}};", f"vec4u({four})")
+        store_four = " ".join(f"{block}[{{0}} + {lane}] = words[{lane}];" for lane in range(4))
+        memory = Memory(
+            "u32",
+            f"{block}[{{0}}]",
+            f"{block}[{{0}}] = {{1}};",
+            f"vec4u({four})",
+            f"{{{{ let words = {{1}}; {store_four} }}}}",
+        )
         return memory, at
 
 

@@ -91,7 +91,8 @@ class WgslVectors(FourLanes):
     ) -> str:
         element = self.lane(value, lane, operand.type)
         word = element if operand.type == UINT else f"bitcast<u32>({element})"
-        return f"arena[{pointer} + {at}] = {word};"
+        memory, address = self.places.find(pointer, at)
+        return memory.store.format(address, word)
 
     def lane(self, name: str, lane: int, type_: str) -> str:
         return f"{name}[{lane}]"

@@ -31,6 +31,7 @@ from webkiln.nest.steps import (
     Step,
     View,
     WhileLoop,
+    Workgroups,
 )
 from webkiln.nest.text_blocks import Block, blocks
 
@@ -50,6 +51,7 @@ _STEP = re.compile(
 )
 _COPY = re.compile(rf"copy ({_VIEW}) -> ({_VIEW})(?: @(\S+))?")
 _REPEAT = re.compile(r"repeat (\w+) < (.+):")
+_WORKGROUPS = re.compile(r"workgroups (\w+) < (.+?) of (\d+)(?: sharing (.+))?:")
 _BRANCH = re.compile(rf"branch ({_VIEW})(?: @(\S+))?:")
 _DEVICE = re.compile(r"device (\d+):")
 _LOOP = re.compile(rf"loop (\w+)(?: < (.+?))? while ({_VIEW})(?: -> (\w+ <= [^@]+?))?(?: @(\S+))?:")
@@ -124,6 +126,10 @@ def _read_step(line: str, block: Sequence[str]) -> Step:
         return Copy(_read_view(match[1]), _read_view(match[2]), unescape_name(match[3] or ""))
     if match := _REPEAT.fullmatch(line):
         return Repeat(match[1], parse_size(match[2]), inner())
+    if match := _WORKGROUPS.fullmatch(line):
+        counter, count, size, names = match.groups()
+        shared = tuple(map(unescape_name, names.split(", "))) if names else ()
+        return Workgroups(counter, parse_size(count), inner(), int(size), shared)
     if match := _BRANCH.fullmatch(line):
         return Branch(_read_view(match[1]), inner(), (), unescape_name(match[2] or ""))
     if match := _DEVICE.fullmatch(line):

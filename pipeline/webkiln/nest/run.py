@@ -24,6 +24,7 @@ from webkiln.nest.steps import (
     Step,
     View,
     WhileLoop,
+    Workgroups,
 )
 
 Memory = dict[str, Array]
@@ -88,6 +89,10 @@ class _Machine:
                 self.steps(step.then if self.multiprocessors >= step.least else step.otherwise)
             case Repeat():
                 for number in range(self._number(step.count)):
+                    self.sizes[step.counter] = number
+                    self.steps(step.steps)
+            case Workgroups():
+                for number in reversed(range(self._number(step.count))):
                     self.sizes[step.counter] = number
                     self.steps(step.steps)
             case WhileLoop():

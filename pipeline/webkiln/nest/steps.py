@@ -48,6 +48,8 @@ class Step:
     __slots__ = ()
     iterates = False
     """Whether the nested blocks run any number of times, instead of at most once."""
+    concurrent = False
+    """Whether iterations of the nested blocks run at the same time."""
 
     @property
     def label(self) -> str:
@@ -258,6 +260,25 @@ class Repeat(_Loop):
     steps: Block
 
     def with_blocks(self, blocks: Sequence[Block]) -> "Repeat":
+        return replace(self, steps=blocks[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Workgroups(_Loop):
+    """A launch of `count` workgroups of `size` invocations. Iterations are independent, and each is
+    computed by one workgroup, whose invocations share every step and meet before the next. The
+    buffers `shared` are in workgroup memory: each iteration has its own. The blocks contain calls
+    of nests and repeats.
+    """
+
+    concurrent = True
+    counter: str
+    count: Size
+    steps: Block
+    size: int
+    shared: tuple[str, ...] = ()
+
+    def with_blocks(self, blocks: Sequence[Block]) -> "Workgroups":
         return replace(self, steps=blocks[0])
 
 

@@ -26,6 +26,7 @@ compute a product. Expressions are those of `expr_text.py`. Other steps are
 
 copy x: float32[4] -> y: float32[2,2] @layer
 repeat i0 < 4:
+workgroups i0 < 4 of 64 sharing x, y:
 branch c: bool[] @layer:
 device 64:
 loop i0 < 10 while c: bool[] -> u0 <= 10 @layer:
@@ -64,6 +65,7 @@ from webkiln.nest.steps import (
     Step,
     View,
     WhileLoop,
+    Workgroups,
 )
 from webkiln.nest.text_blocks import INDENT
 
@@ -124,6 +126,10 @@ def _step_lines(step: Step) -> list[str]:
             return [f"copy {_view(step.source)} -> {_view(step.target)}{_layer(step.layer)}"]
         case Repeat():
             return [f"repeat {step.counter} < {step.count}:", *_block(step.steps)]
+        case Workgroups():
+            shared = ", ".join(map(escape_name, step.shared))
+            head = f"workgroups {step.counter} < {step.count} of {step.size}"
+            return [f"{head}{f' sharing {shared}' if shared else ''}:", *_block(step.steps)]
         case Branch():
             head = f"branch {_view(step.condition)}{_layer(step.layer)}:"
             return [head, *_block(step.then), "else:", *_block(step.otherwise)]

@@ -7,12 +7,22 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim, symbols
 from webkiln.nest.nest import check
 from webkiln.nest.program import Program
-from webkiln.nest.steps import NestCall, Step, View, every_step
+from webkiln.nest.steps import (
+    NestCall,
+    Repeat,
+    Step,
+    View,
+    Workgroups,
+    calls,
+    every_step,
+    operand_names,
+)
 
 
 def verify(program: Program) -> None:
     """Raise InternalError for the first violation: a read without a write before it, a view that
-    does not fit its buffer, an operand that does not fit its nest, or an argument without a value.
+    does not fit its buffer, an operand that does not fit its nest, an argument without a value, or
+    a step or a buffer of workgroups that they cannot have.
     """
     checker = _Checker(program)
     written = {name for name, buffer in program.buffers.items() if buffer.kind != "local"}
@@ -45,7 +55,24 @@ class _Checker:
                 written.add(view.name)
             if isinstance(step, NestCall):
                 self._call(step, counters)
+            if isinstance(step, Workgroups):
+                self._workgroups(step)
         return written
+
+    def _workgroups(self, step: Workgroups) -> None:
+        for inner in every_step(step.steps):
+            if not isinstance(inner, NestCall | Repeat):
+                self.fail(f"{inner.label} cannot be a step of workgroups")
+        written = {view.name for call in calls(step.steps) for view in call.outputs}
+        mentions = [name for inner in every_step(step.steps) for name in operand_names(inner)]
+        everywhere = [
+            name for other in every_step(self.program.steps) for name in operand_names(other)
+        ]
+        for name in step.shared:
+            if name not in written or name in self.program.live_out:
+                self.fail(f"{name} is in workgroup memory, but is not local to its workgroups")
+            if mentions.count(name) != everywhere.count(name):
+                self.fail(f"{name} is in workgroup memory, but is used outside of its workgroups")
 
     def _reads(self, step: Step, written: set[str]) -> None:
         for view in step.reads:

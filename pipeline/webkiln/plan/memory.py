@@ -37,7 +37,8 @@ def live_ranges(
     """One range per Variable in `sizes`. Those in `live_out` stay live to the end.
 
     A Variable that is used inside and outside a repeat is live throughout the repeat. A Variable
-    that is used only inside is written anew in each iteration.
+    that is used only inside is written anew in each iteration. The iterations of workgroups run at
+    the same time, so a Variable that is used inside is live throughout them.
     """
     mentions = Counter(name for step in flat(steps) for name in operand_names(step))
     spans: dict[str, tuple[int, int]] = {}
@@ -50,7 +51,11 @@ def live_ranges(
                 position, names = visit(block, position)
                 nested += names
             position = max(position, begin + 1)
-            crossing = [name for name in nested if step.iterates and mentions[name] > nested[name]]
+            crossing = [
+                name
+                for name in nested
+                if step.concurrent or (step.iterates and mentions[name] > nested[name])
+            ]
             for name in (*direct, *crossing):
                 first, last = spans.get(name, (begin, begin))
                 spans[name] = (min(first, begin), max(last, position - 1))

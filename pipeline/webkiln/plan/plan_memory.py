@@ -2,7 +2,7 @@
 
 Weights, states, inputs and what is read after the run have memory of their own. All other buffers
 share an area, according to their live ranges. Weights that only transformations read share it as
-well.
+well. Buffers in workgroup memory have no address.
 
 before:
     program g
@@ -67,7 +67,7 @@ from webkiln.ir import symbols
 from webkiln.ir.dim import Size
 from webkiln.ir.types import Type
 from webkiln.nest.program import Buffer, PanelLayout, Program, TexelLayout
-from webkiln.nest.steps import every_step
+from webkiln.nest.steps import Workgroups, every_step
 from webkiln.nest.target import Target
 from webkiln.plan.alignment import VECTOR
 from webkiln.plan.arena import Arena, Extent, TransientWeight
@@ -124,7 +124,13 @@ def run(program: Program, target: Target, weights: Weights) -> Program:
         *sorted(program.live_out),
     ):
         allocator.reserve(name, extents[name])
-    shared = {name: extents[name] for name in buffers if name not in allocator.offsets}
+    steps = every_step(program.steps)
+    inside = {name for step in steps if isinstance(step, Workgroups) for name in step.shared}
+    shared = {
+        name: extents[name]
+        for name in buffers
+        if name not in allocator.offsets and name not in inside
+    }
     allocator.allocate(program.steps, shared, set())
     placed = {
         name: replace(buffer, address=allocator.offsets.get(name))

@@ -28,6 +28,10 @@ VECTOR_PRODUCT = "vector_product"
 """The step of a template that multiplies few rows."""
 MOST_ROWS, MOST_CODED_ROWS = 4, 16
 """More rows of floats, or of codes, are multiplied by blocks."""
+FEW_WEIGHTS = 1 << 16
+"""Products by fewer floats keep loops, since a recurrence of them may share one launch
+(`plan/group_launches.py`).
+"""
 MOST_GROUPS = 512
 """The most workgroups of a launch, which then compute several blocks of sums each."""
 GROUP = 16
@@ -85,6 +89,8 @@ def fits_vectors(
     together = BYTE // weights.bits if weights.bits < BYTE else 1
     length = call.args[step.byte.extent.value] * together
     along = {step.byte: together, step.block: length, step.half: 1}
+    if weights.factors is None and depth * columns <= FEW_WEIGHTS:
+        return False
     *_, last = load_index(step.first)
     least, most = template.depth
     return (

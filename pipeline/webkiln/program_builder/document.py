@@ -16,6 +16,7 @@ from webkiln.nest import procedure as procedures
 from webkiln.nest.program import Program
 from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.ops.table import infer
+from webkiln.plan import group_kernel as group_kernels
 from webkiln.plan import kernel as kernels
 from webkiln.plan.plan_memory import extent_of
 from webkiln.program_builder.entries import Entries
@@ -45,6 +46,7 @@ def document(
     multiplies_float16 = any(kernel.multiplies_float16 for kernel in entries.kernels.values())
     precision = ARITHMETIC if multiplies_float16 else "float16" if target.stores_float16 else None
     placeholders = _placeholders(graph)
+    groups = {name: group_kernels.to_json(kernel) for name, kernel in entries.group_kernels.items()}
     zeros = [name for name in placeholders if symbols.lowest(name) == 0]
     return {
         "schema": SCHEMA,
@@ -79,6 +81,7 @@ def document(
         "custom_kernels": {
             name: custom_kernels.to_json(kernel) for name, kernel in entries.custom_kernels.items()
         },
+        **({"group_kernels": groups} if groups else {}),
     }
 
 

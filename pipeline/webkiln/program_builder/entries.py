@@ -26,16 +26,19 @@ from webkiln.nest.steps import (
     Step,
     View,
     WhileLoop,
+    Workgroups,
 )
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import moved, operations
 from webkiln.plan.float16_storage import narrow
+from webkiln.plan.group_kernel import GroupKernel
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.panels import panelled_call
 from webkiln.plan.schedule import plain
 from webkiln.plan.texels import draw
 from webkiln.plan.textures import staged_texture
+from webkiln.program_builder.group_entries import group_entry
 from webkiln.weights.encoding import BY_NAME
 from webkiln.weights.init import ELEMENTS, HEADER, decoding_call
 from webkiln.weights.shards import Piece
@@ -61,6 +64,7 @@ class Entries:
         self.kernels: dict[str, Kernel] = {}
         self.procedures: dict[str, Procedure] = {}
         self.custom_kernels: dict[str, CustomKernel] = {}
+        self.group_kernels: dict[str, GroupKernel] = {}
 
     def init(self) -> list[dict[str, Any]]:
         """The entries that decode weights, and those that compute other constants of them."""
@@ -102,6 +106,10 @@ class Entries:
         return kernels.values(kernel, views, args, quarters)
 
     def _step(self, step: Step) -> dict[str, Any]:
+        if isinstance(step, Workgroups):
+            kernel, entry = group_entry(step, self._addresses)
+            self.group_kernels.setdefault(kernel.name, kernel)
+            return entry
         blocks = [list(map(self._step, block)) for block in step.blocks]
         match step:
             case NestCall():

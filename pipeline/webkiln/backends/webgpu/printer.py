@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl
-from webkiln.codegen.sources import element_offsets, sources_of
+from webkiln.codegen.sources import Sources, element_offsets, sources_of
 from webkiln.codegen.steps import (
     BLOCKS,
     Language,
@@ -20,6 +20,7 @@ from webkiln.codegen.steps import (
     steps,
 )
 from webkiln.codegen.templates import Templates
+from webkiln.codegen.wgsl_groups import print_group
 from webkiln.ir import dim
 from webkiln.ir.dim import known
 from webkiln.ir.notation import size_from_json, size_to_json
@@ -47,12 +48,9 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
 
     def launch(entry: dict[str, Any]) -> str:
         name = entry["kernel"]
-        words = map(size, [*element_offsets(sources.find(name).operands, entry), *entry["args"]])
-        count = (
-            _groups(size_from_json(entry["args"][0]))
-            if name in sources.custom_kernels
-            else _workgroups(sources.kernels[name], entry)
-        )
+        operands = sources.launched(name).operands
+        words = map(size, [*element_offsets(operands, entry), *entry["args"]])
+        count = _launched(sources, entry)
         return f"step.launch('{name}', {size(count)}, [{', '.join(words)}])"
 
     language = Language(
@@ -65,7 +63,8 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         device="step.multiprocessors >= {least}",
     )
     main = steps(program["main"], language)
-    launched = map(sources.find, (*sources.kernels, *sources.custom_kernels))
+    names = (*sources.kernels, *sources.custom_kernels, *sources.group_kernels)
+    launched = map(sources.launched, names)
     words = max(
         (2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2
     )
@@ -75,16 +74,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         "program.webgpu.js",
         program=metadata,
         engine=engine,
-        shaders={
-            **{
-                name: f"`{wgsl.print_kernel(kernel, templates)}`"
-                for name, kernel in sources.kernels.items()
-            },
-            **{
-                name: f"`{wgsl.print_custom(kernel, templates)}`"
-                for name, kernel in sources.custom_kernels.items()
-            },
-        },
+        shaders=_shaders(sources, templates),
         variants=_variants(sources.kernels, templates),
         devices=_devices(program["init"], program["main"]),
         functions=functions,
@@ -130,6 +120,16 @@ def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
     return f"{{ {', '.join(parts)} }}"
 
 
+def _shaders(sources: Sources, templates: Templates) -> dict[str, str]:
+    """The shader of each kernel, as a literal of JavaScript."""
+    texts = {
+        **{name: wgsl.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
+        **{name: wgsl.print_custom(it, templates) for name, it in sources.custom_kernels.items()},
+        **{name: print_group(kernel, templates) for name, kernel in sources.group_kernels.items()},
+    }
+    return {name: f"`{text}`" for name, text in texts.items()}
+
+
 def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, dict[str, str]]:
     """Feature of a device -> name -> the shader that replaces the default one."""
     shaders: dict[str, dict[str, str]] = {}
@@ -139,6 +139,17 @@ def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, 
                 f"`{wgsl.print_kernel(kernel, templates, groups)}`"
             )
     return shaders
+
+
+def _launched(sources: Sources, entry: dict[str, Any]) -> int | str:
+    """The number of workgroups of a launch."""
+    name = entry["kernel"]
+    if name in sources.custom_kernels:
+        return _groups(size_from_json(entry["args"][0]))
+    if name in sources.group_kernels:
+        first: int | str = entry["groups"]
+        return first
+    return _workgroups(sources.kernels[name], entry)
 
 
 def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> int | str:
