@@ -17,6 +17,7 @@ from webkiln.codegen import wgsl
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
+from webkiln.plan import vector_products
 from webkiln.plan.vector_products import MOST_CODED_ROWS, MOST_ROWS
 
 WEBGPU = REGISTRY["webgpu"]
