@@ -23,8 +23,8 @@ import { MoveBuffer, Staging } from './webgpu_staging.js';
  * @property {((recording: Recording) => void)[]} init
  * @property {(steps: any, ...placeholders: number[]) => RunSizes | Promise<RunSizes>} main
  * @property {boolean} dynamic
- * @property {Record<string, [from: number, below: number]>} devices kernels that only GPUs with a
- *   number of multiprocessors in a range launch
+ * @property {[from: number, below: number, kernels: string][]} devices kernels that only GPUs with
+ *   a number of multiprocessors in a range launch
  */
 
 /**
@@ -385,12 +385,10 @@ export async function openEngine(shaders, variants, code, device) {
     const chosen = usable(opened.device).map(name => variants[name]);
     /** @type {Record<string, string>} */
     const all = Object.assign({}, shaders, ...chosen, { copy: COPY });
-    return Object.entries(all)
-      .filter(([name]) => {
-        const [from, below] = code.devices[name] ?? [0, Infinity];
-        return from <= opened.multiprocessors && opened.multiprocessors < below;
-      })
-      .map(([name, text]) => [name, withDotProduct(text)]);
+    for (const [from, below, kernels] of code.devices)
+      if (opened.multiprocessors < from || opened.multiprocessors >= below)
+        for (const name of kernels.split(' ')) delete all[name];
+    return Object.entries(all).map(([name, text]) => [name, withDotProduct(text)]);
   });
   const engine = new WebGpuEngine(gpu, pipelines, code);
   try {

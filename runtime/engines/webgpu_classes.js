@@ -6,35 +6,23 @@
  * @property {boolean} [isFallbackAdapter]
  */
 
-/** The multiprocessors that schedules assume for a class of GPUs. */
-const SOFTWARE = 1;
+const EMULATED = 1;
 const INTEGRATED = 8;
 const LAPTOP = 24;
 const DESKTOP = 64;
 const DATA_CENTRE = 132;
 
-/** Programs that compute shaders on the CPU. */
-const EMULATORS = /swiftshader|llvmpipe|lavapipe|basic.render|warp/;
-
 /**
- * The class of each vendor's GPUs, by architecture; the last pattern matches all others.
- * Browsers do not tell the number of multiprocessors, so each class counts as one size.
- * @type {Record<string, [architecture: RegExp, multiprocessors: number][]>}
+ * The multiprocessors that schedules assume for a GPU, by its vendor and architecture: the first
+ * pattern that matches. Browsers do not tell the number, so each class counts as one size.
+ * @type {[described: RegExp, multiprocessors: number][]}
  */
-const CLASSES = {
-  nvidia: [
-    [/hopper/, DATA_CENTRE],
-    [/fermi|kepler|maxwell/, LAPTOP],
-    [/./, DESKTOP],
-  ],
-  amd: [
-    [/cdna/, DATA_CENTRE],
-    [/rdna/, LAPTOP],
-    [/./, INTEGRATED],
-  ],
-  apple: [[/metal/, LAPTOP]],
-  intel: [[/hpg/, LAPTOP]],
-};
+const CLASSES = [
+  [/swiftshader|pipe|render|warp/, EMULATED],
+  [/hopper|cdna/, DATA_CENTRE],
+  [/fermi|kepler|maxwell|rdna|apple|hpg/, LAPTOP],
+  [/nvidia/, DESKTOP],
+];
 
 /**
  * The number of multiprocessors that schedules assume for a GPU. An unknown one counts as
@@ -43,9 +31,7 @@ const CLASSES = {
  * @returns {number}
  */
 export function multiprocessorsOf(info) {
-  const vendor = info?.vendor ?? '';
-  const architecture = info?.architecture ?? '';
-  if (info?.isFallbackAdapter || EMULATORS.test(`${vendor} ${architecture}`)) return SOFTWARE;
-  const found = CLASSES[vendor]?.find(([pattern]) => pattern.test(architecture || 'unknown'));
-  return found?.[1] ?? INTEGRATED;
+  const described = `${info?.vendor} ${info?.architecture}`;
+  const found = CLASSES.find(([pattern]) => pattern.test(described));
+  return info?.isFallbackAdapter ? EMULATED : (found?.[1] ?? INTEGRATED);
 }

@@ -6,12 +6,8 @@ export class LiveSteps {
   /** @param {import('./webgpu.js').WebGpuEngine} engine */
   constructor(engine) {
     this.engine = engine;
+    this.gpu = engine.gpu;
     this.recording = this.begin();
-  }
-
-  /** The number of multiprocessors that schedules assume. */
-  get multiprocessors() {
-    return this.engine.gpu.multiprocessors;
   }
 
   begin() {

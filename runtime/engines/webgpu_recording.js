@@ -54,11 +54,6 @@ export class Recording {
     this.group = null;
   }
 
-  /** The number of multiprocessors that schedules assume. */
-  get multiprocessors() {
-    return this.gpu.multiprocessors;
-  }
-
   /**
    * @param {string} kernel
    * @param {number} groups the number of workgroups

@@ -44,7 +44,7 @@ export class Recovery {
     const loss = new WebkilnError(
       'DeviceLost',
       states
-        ? `${message}; the states are lost, and the next run begins with initial ones`
+        ? `${message}; the states are lost`
         : message,
     );
     this.loss = loss;

@@ -28,6 +28,6 @@ def print_unrolled(reductions: Reductions, loop: Loop, here: Context, inside: In
         for lane in range(simd.width):
             moved = rebuild(column, {axis(along): axis(along) + lane}.get)
             for position, _, copy in reductions.accumulators(here):
-                factor = simd.splat(simd.lane(rows[copy.t], lane, type_), type_)
+                factor = simd.lane(rows[copy.t], lane, type_)
                 value, total = values.vector(moved, copy), accumulator(position, copy)
                 scopes.add(*simd.multiply_add(total, factor, value, type_))

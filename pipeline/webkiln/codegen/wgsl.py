@@ -366,6 +366,7 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
         arguments=[*operand_names(kernel), *kernel.arguments],
         lines=body(legalised(kernel), Wgsl(memory, groups)),
         workgroup=group_size(kernel),
+        shared=kernel.workgroup is not None,
         memory=memory,
         groups=groups,
     )

@@ -33,7 +33,8 @@ class Figures:
 
 
 def launches_of(profile: Mapping[str, Any]) -> list[Figures]:
-    """The launches, in program order."""
+    """The launches that ran, in program order: branches may leave some out. All if none ran."""
+    launches = [item for item in profile["launches"] if item["count"]] or profile["launches"]
     return [
         Figures(
             item["layer"] or NO_LAYER,
@@ -45,7 +46,7 @@ def launches_of(profile: Mapping[str, Any]) -> list[Figures]:
                 for key in ("flops", "bytes")
             ),
         )
-        for item in profile["launches"]
+        for item in launches
     ]
 
 

@@ -60,7 +60,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         host=lambda entry: js.host_call("step", sources.procedures[entry["host"]], entry),
         flag="await step.flag({place})",
         mark="step.mark({site});",
-        device="step.multiprocessors >= {least}",
+        device="step.gpu.multiprocessors >= {least}",
     )
     main = steps(program["main"], language)
     names = (*sources.kernels, *sources.custom_kernels, *sources.group_kernels)
@@ -95,8 +95,8 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
 
 
 def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
-    """The kernels that only some devices launch, as a JavaScript object: name -> the range of their
-    multiprocessors.
+    """The kernels that only some devices launch, as a JavaScript array: the range of their
+    multiprocessors, and their names.
     """
     found: dict[str, tuple[float, float]] = {entry["kernel"]: (0, inf) for entry in init}
 
@@ -112,12 +112,15 @@ def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
                 visit(step.get(block, []), low, high)
 
     visit(steps, 0, inf)
+    names: dict[tuple[float, float], list[str]] = {}
+    for name, limits in found.items():
+        if limits != (0, inf):
+            names.setdefault(limits, []).append(name)
     parts = (
-        f"{name}: [{low}, {'Infinity' if high == inf else high}]"
-        for name, (low, high) in found.items()
-        if (low, high) != (0, inf)
+        f"[{low}, {'1 / 0' if high == inf else high}, '{' '.join(each)}']"
+        for (low, high), each in names.items()
     )
-    return f"{{ {', '.join(parts)} }}"
+    return f"[{', '.join(parts)}]"
 
 
 def _shaders(sources: Sources, templates: Templates) -> dict[str, str]:
