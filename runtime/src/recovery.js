@@ -43,9 +43,7 @@ export class Recovery {
     const states = this.#hasStates && this.possible;
     const loss = new WebkilnError(
       'DeviceLost',
-      states
-        ? `${message}; the states are lost`
-        : message,
+      states ? `${message}; the states are lost` : message,
     );
     this.loss = loss;
     this.count += 1;
