@@ -51,7 +51,7 @@ MAX_DIRECT_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ProductSize:
     """A batch of products of `rows` by `columns`, each a sum of `depth` terms. `taps`: rows are
     pixels of an image, and the sum has a loop over taps.
     """
@@ -63,18 +63,18 @@ class Size:
     taps: bool = False
 
 
-def workgroups(size: Size, form: Form, split: int) -> int:
+def workgroups(size: ProductSize, form: Form, split: int) -> int:
     """The workgroups of the first launch."""
     return size.batch * split * ceil(size.rows / form.rows) * ceil(size.columns / form.columns)
 
 
-def steps(size: Size, form: Form, split: int) -> float:
+def steps(size: ProductSize, form: Form, split: int) -> float:
     """The steps of a part of a workgroup."""
     group = form.group
     return size.depth / group.depth / split / group.parts
 
 
-def suits(size: Size, form: Form, split: int, gpu: GpuClass) -> bool:
+def suits(size: ProductSize, form: Form, split: int, gpu: GpuClass) -> bool:
     """Whether direct reads are fast: short sums, and enough workgroups."""
     if form.group.staged:
         return True
@@ -82,7 +82,7 @@ def suits(size: Size, form: Form, split: int, gpu: GpuClass) -> bool:
     return steps(size, form, split) <= MAX_DIRECT_STEPS and warps >= OCCUPIED * gpu.multiprocessors
 
 
-def microseconds(size: Size, form: Form, split: int, gpu: GpuClass) -> float:
+def microseconds(size: ProductSize, form: Form, split: int, gpu: GpuClass) -> float:
     """The expected time of a product whose sum is split among workgroups."""
     groups, own = workgroups(size, form, split), _OneWorkgroup(form)
     resident = own.resident
@@ -151,7 +151,7 @@ class _OneWorkgroup:
             MULTIPLY_FACTOR * multiplied + SHARED_FACTOR * (rows + across) + STAGE_FACTOR * staged
         )
 
-    def latency(self, size: Size, count: float) -> float:
+    def latency(self, size: ProductSize, count: float) -> float:
         """The cycles of a step that waits for its reads."""
         cycles = STEP_CYCLES + ISSUE_CYCLES * self.depth * self.tile
         if self.group.staged:

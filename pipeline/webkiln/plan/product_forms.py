@@ -22,7 +22,7 @@ from webkiln.nest.nest import Loop
 from webkiln.nest.schedule import Form, Workgroup
 from webkiln.nest.steps import NestCall
 from webkiln.nest.target import ARITHMETIC, GpuClass, Target
-from webkiln.plan.gpu_cost import Size, microseconds, suits
+from webkiln.plan.gpu_cost import ProductSize, microseconds, suits
 from webkiln.plan.invocations import is_product, schedule_invocations
 from webkiln.plan.vector_axis import VectorAxis, vector_axis
 from webkiln.plan.vectors import extent, has_known_extents
@@ -97,10 +97,10 @@ class Product:
         return prod(extent(self.call, loop) for loop in self.call.nest.reduce)
 
     @property
-    def size(self) -> Size:
+    def size(self) -> ProductSize:
         taps = self.depth // max(self.inner, 1)
         depth = taps * -(-self.inner // UNIT) * UNIT
-        return Size(self.batch, self.rows, self.columns, depth, taps > 1)
+        return ProductSize(self.batch, self.rows, self.columns, depth, taps > 1)
 
 
 @dataclass(frozen=True, slots=True)
