@@ -49,7 +49,7 @@ const open = async options => {
   return load({
     backends: ['webgpu'], onlost: ({ code, message }) => lost.push({ code, message }), ...rest });
 };
-/** Destroy the device, and wait until the page is told. */
+/** Destroy the device, and wait until `onlost` has been called. */
 const lose = async () => {
   const before = lost.length;
   sender.postMessage(0);

@@ -13,7 +13,6 @@ tensors are run-time arguments; the column `kernel` shows which jobs share a ker
 """
 
 import argparse
-import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -28,7 +27,7 @@ import numpy as np
 from selenium.webdriver.remote.webdriver import WebDriver
 
 from tests.backends.harness import TEMPLATES, Job
-from tests.bench.processes import family
+from tests.bench.processes import milliseconds
 from tests.programs import program, write_code
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.compilers import COMPILERS, Compiler, usable
@@ -235,14 +234,8 @@ def clock(session: WebDriver, path: str, body: bytes) -> Answer | None:
     """
     if path != "/clock":
         return None
-    nanoseconds = 0
-    for process in family(session.service.process.pid):
-        folder = Path(f"/proc/{process}")
-        with contextlib.suppress(OSError):
-            if b"--type=renderer" in (folder / "cmdline").read_bytes():
-                schedule = (folder / "task" / str(process) / "schedstat").read_text()
-                nanoseconds += int(schedule.split()[0])
-    return 200, "text/plain", str(nanoseconds / 1e6).encode()
+    spent = milliseconds(session.service.process.pid, "renderer", main_only=True)
+    return 200, "text/plain", str(spent).encode()
 
 
 def table(result: Mapping[str, Any], compilers: Sequence[str]) -> None:

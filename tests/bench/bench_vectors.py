@@ -12,7 +12,6 @@ is the work of a software GPU, the megabytes of weights in GPU memory, and the l
 """
 
 import argparse
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,7 +25,7 @@ from selenium.webdriver.remote.webdriver import WebDriver
 from tests.backends.harness import ROOT, TEMPLATES
 from tests.bench.bench_blocks import BLOCK, FLOAT32, FORMS
 from tests.bench.bench_kernels import call as call_page
-from tests.bench.processes import family
+from tests.bench.processes import milliseconds
 from tests.programs import with_target, write_code
 from webkiln.backends import browsers
 from webkiln.backends.server import ISOLATED, Answer, Server
@@ -123,14 +122,8 @@ def clock(session: WebDriver, path: str, body: bytes) -> Answer | None:
     """Answer `/clock` with the processor time in milliseconds of the GPU process."""
     if path != "/clock":
         return None
-    nanoseconds = 0
-    for process in family(session.service.process.pid):
-        folder = Path(f"/proc/{process}")
-        with contextlib.suppress(OSError):
-            if b"--type=gpu-process" in (folder / "cmdline").read_bytes():
-                for thread in (folder / "task").iterdir():
-                    nanoseconds += int((thread / "schedstat").read_text().split()[0])
-    return 200, "text/plain", str(nanoseconds / 1e6).encode()
+    spent = milliseconds(session.service.process.pid, "gpu-process")
+    return 200, "text/plain", str(spent).encode()
 
 
 def measure(size: str, forms: Sequence[str], rounds: int) -> list[tuple[str, ...]]:

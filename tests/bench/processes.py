@@ -42,6 +42,21 @@ def family(root: int) -> set[int]:
     return members
 
 
+def milliseconds(root: int, kind: str, *, main_only: bool = False) -> float:
+    """The processor time of the browser's processes of a kind, such as `gpu-process` or `renderer`,
+    below a process; of their main threads, or of all.
+    """
+    nanoseconds = 0
+    for pid in family(root):
+        folder = Path(f"/proc/{pid}")
+        with contextlib.suppress(OSError):
+            if f"--type={kind}".encode() in (folder / "cmdline").read_bytes():
+                tasks = folder / "task"
+                for thread in [tasks / str(pid)] if main_only else tasks.iterdir():
+                    nanoseconds += int((thread / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e6
+
+
 def kilobytes(pid: int, file: str, key: str) -> int:
     """The value of `key` in /proc/<pid>/<file>, 0 if the process has ended."""
     with contextlib.suppress(OSError):

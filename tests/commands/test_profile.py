@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.commands.conftest import Command
+from tests.commands.profile_pages import in_page
 from webkiln import canonical
 from webkiln.backends import browsers, host
 from webkiln.backends.samples import sample_inputs
-from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.flame import page
@@ -325,14 +325,7 @@ import('/bundle/index.js').then(async ({{ load, manifest }}) => {{
     new Float32Array(shape.reduce((a, b) => a * b)));
   done(await model.profile());
 }}).catch(error => done({{ error: String(error) }}));"""
-    page = {"/": (200, "text/html", b"<!doctype html><title>profile</title>")}
-    with Server(
-        {"/bundle/": bundle}, headers=ISOLATED, route=lambda path, body: page.get(path)
-    ) as server:
-        session = browsers.session("chromium")
-        session.get(server.url)
-        profile: dict[str, Any] = session.execute_async_script(script)
-    return profile
+    return in_page(bundle, script)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from webkiln.backends import browsers
-from webkiln.backends.server import ISOLATED, Server
+from tests.commands.profile_pages import in_page
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.figures import remarks
@@ -88,13 +87,7 @@ import('/bundle/index.js').then(async ({{ load }}) => {{
   }}
   done({{ outputs, profile: last }});
 }}).catch(error => done({{ error: String(error) }}));"""
-    page = {"/": (200, "text/html", b"<!doctype html><title>profile</title>")}
-    with Server(
-        {"/bundle/": bundle}, headers=ISOLATED, route=lambda path, body: page.get(path)
-    ) as server:
-        session = browsers.session("chromium")
-        session.get(server.url)
-        result: dict[str, Any] = session.execute_async_script(script)
+    result = in_page(bundle, script)
     assert "error" not in result, result["error"]
     return result
 

@@ -2,6 +2,7 @@
 suit what a device guarantees.
 """
 
+import re
 from textwrap import dedent
 
 import pytest
@@ -16,6 +17,7 @@ from webkiln.plan.gpu_cost import microseconds
 from webkiln.plan.merge_phases import merge_phases
 from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import FORMS, candidates, choose_forms, match_product
+from webkiln.shared_files import shared_root
 
 TARGET = REGISTRY["webgpu"].target
 DATA_CENTRE = GPU_CLASSES[-1]
@@ -221,6 +223,12 @@ def test_forms_fit_every_device(form):
         shared = 4 * (form.rows * (group.depth + 4) + form.columns * group.depth)
     assert shared <= SHARED_BYTES
     assert group.size <= GROUP
+
+
+def test_the_engine_has_the_same_classes():
+    text = (shared_root() / "runtime" / "engines" / "webgpu_classes.js").read_text()
+    sizes = [int(size) for size in re.findall(r"^const [A-Z_]+ = (\d+);$", text, re.MULTILINE)]
+    assert sizes == [1, *(gpu.multiprocessors for gpu in GPU_CLASSES)]
 
 
 def test_larger_gpus_expect_less_time():

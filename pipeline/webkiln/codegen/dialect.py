@@ -100,6 +100,10 @@ class Groups(Protocol):
     def barrier(self) -> str: ...
     @property
     def staged(self) -> str: ...
+    @property
+    def parts(self) -> str:
+        """The beginning of the names of arrays in workgroup memory that contain accumulators."""
+
     def zeros(self, name: str, type_: str) -> str:
         """Declare a variable: a zero vector."""
 

@@ -2,13 +2,11 @@
 first, then multiplied. The parts of a workgroup divide the steps among them.
 """
 
-from dataclasses import replace
-
-from webkiln.codegen.context import Context, Copy, accumulator
+from webkiln.codegen.context import Context, accumulator
 from webkiln.codegen.grid import Grid
-from webkiln.codegen.product_steps import ProductSteps
+from webkiln.codegen.product_steps import ProductSteps, multiply
 from webkiln.codegen.reductions import Reductions
-from webkiln.nest.expr import INT, axis, rebuild
+from webkiln.nest.expr import INT
 from webkiln.nest.schedule import InvocationSchedule
 
 
@@ -18,31 +16,14 @@ def print_direct_product(
     """The reduction of a contraction by one part. The innermost loop has a multiple of the depth of
     a step, and one factor is read in vectors along it.
     """
-    values, scopes, simd, shared = (
-        reductions.values,
-        reductions.scopes,
-        here.simd,
-        schedule.workgroup,
-    )
-    assert simd is not None
-    assert here.vector is not None
+    scopes, shared = reductions.scopes, schedule.workgroup
     assert shared is not None
     reductions.start(here, accumulator)
-    steps = ProductSteps(reductions, here.vector, shared.depth)
-    count, inner = steps.count(), axis(steps.inner.axis)
+    steps = ProductSteps(reductions, shared.depth)
+    count = steps.count()
     first = scopes.declare(0, INT, f"({grid.part}) * {count} / {shared.parts}")
     end = scopes.declare(0, INT, f"({grid.part} + 1) * {count} / {shared.parts}")
-    along = replace(here, vector=steps.inner.axis)
     with scopes.loop("step", f"for (var step = {first}; step < {end}; step++) {{"):
         steps.declare("step")
-        for start in range(0, shared.depth, simd.width):
-            moved = rebuild(steps.row, {inner: inner + start}.get)
-            rows = [values.vector(moved, Copy(along, t)) for t in range(here.tiles)]
-            for lane in range(simd.width):
-                column = rebuild(steps.column, {inner: inner + (start + lane)}.get)
-                for position, item, copy in reductions.accumulators(here):
-                    type_ = item.body.type
-                    factor = simd.lane(rows[copy.t], lane, type_)
-                    value, total = values.vector(column, copy), accumulator(position, copy)
-                    scopes.add(*simd.multiply_add(total, factor, value, type_))
+        multiply(reductions, here, steps.inner.axis, shared.depth)
     reductions.finish(here, accumulator)

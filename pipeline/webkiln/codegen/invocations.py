@@ -97,7 +97,7 @@ class Invocations:
         assert here.simd is not None
         combine, size = here.simd.combine, workgroup.columns * workgroup.rows
         names = [
-            (item, accumulator(position, copy), f"parts_{accumulator(position, copy)}")
+            (item, accumulator(position, copy), f"{self.groups.parts}{accumulator(position, copy)}")
             for position, item, copy in self.reductions.accumulators(here)
         ]
         local = self.groups.local

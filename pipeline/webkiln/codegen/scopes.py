@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from webkiln.codegen.dialect import Dialect
+from webkiln.nest.expr import INT
 
 
 @dataclass(slots=True)
@@ -71,6 +72,11 @@ class Scopes:
     def declare_here(self, type_: str, text: str, name: str | None = None) -> str:
         """Declare a value in the innermost scope."""
         return self.declare(self.innermost, type_, text, name)
+
+    def define(self, level: int, text: str, name: str) -> None:
+        """Declare an index in the scope of a level, where values that depend on it are defined."""
+        self.levels[name] = level
+        self.declare(level, INT, text, name)
 
     def bind(self, key: Hashable, level: int, type_: str, text: str) -> str:
         """Declare a value that `lookup` finds while the scope of its level is open."""

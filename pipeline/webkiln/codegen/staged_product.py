@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from webkiln.codegen.context import SCALAR, Context, Copy, accumulator
 from webkiln.codegen.dialect import Groups
 from webkiln.codegen.grid import Grid
-from webkiln.codegen.product_steps import ProductSteps
+from webkiln.codegen.product_steps import ProductSteps, row_and_column
 from webkiln.codegen.reductions import Reductions
-from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
+from webkiln.nest.expr import FLOAT, Expr, apply, axis, const, rebuild, select
 from webkiln.nest.float16 import clamp_to_float16
 from webkiln.nest.schedule import InvocationSchedule
 
@@ -55,7 +55,8 @@ class StagedProduct:
         self.values, self.scopes = reductions.values, reductions.scopes
         self.groups, self.grid, self.shared = groups, grid, schedule.workgroup
         self.across, self.down = schedule.tile.vector, schedule.tile.axis
-        self.steps = ProductSteps(reductions, self.across, self.shared.depth)
+        self.steps = ProductSteps(reductions, self.shared.depth)
+        self.row, self.column = row_and_column(reductions, self.across)
         self.converts = groups.staged != FLOAT
 
     def print(self, here: Context) -> None:
@@ -113,20 +114,20 @@ class StagedProduct:
         return f"({place} % {columns} * {vectors} + {place} / {columns})"
 
     def _declare(self, text: str, name: str) -> str:
-        """Declare an index that does not move in the loop over steps."""
-        self.scopes.levels[name] = 0
-        return self.scopes.declare(0, INT, text, name)
+        """Declare an index that does not move in the loop over steps, and return its name."""
+        self.scopes.define(0, text, name)
+        return name
 
     def _load(self, slot: Slot, here: Context) -> str:
         """The vector of a slot in the next step."""
-        factor = self.steps.row if slot.is_row else self.steps.column
+        factor = self.row if slot.is_row else self.column
         inner, moves = self.steps.inner.axis, self.down if slot.is_row else self.across
         names = {loop.axis: loop.axis + AHEAD for loop in self.steps.outer}
         names |= {moves: f"{moves}_{slot.number}", inner: f"{inner}_{slot.number}"}
         reached = f"{REACHED}_{slot.number}"
         for name in (names[inner], reached):
-            self.scopes.declare_here(INT, f"{inner}{AHEAD} + depth_{slot.number}", name)
-            self.scopes.levels[name] = self.scopes.innermost
+            text = f"{inner}{AHEAD} + depth_{slot.number}"
+            self.scopes.define(self.scopes.innermost, text, name)
         moved = self._clamped(_renamed(factor, names))
         inside = apply("lt", axis(reached), self.steps.inner.extent)
         value = select(inside, moved, const(0, FLOAT))

@@ -132,23 +132,22 @@ class GpuClass:
     """A class of GPUs. The engine assigns a device to one (`runtime/engines/webgpu_classes.js`).
 
     `multiprocessors` execute workgroups independently: streaming multiprocessors, compute units
-    or cores. `gigahertz`: their clock. `gigabytes`: 10^9 bytes a second that memory delivers.
-    `launch`: microseconds from one launch to the next. The numbers of `data centre` were measured
-    on an H100 in Chromium 156; the others are those of data sheets.
+    or cores. `gigahertz`: their clock. `launch`: microseconds from one launch to the next. The
+    bandwidth of the cache follows from the first two (`plan/gpu_cost.py`). The numbers of `data
+    centre` were measured on an H100 in Chromium 156; the others are those of data sheets.
     """
 
     name: str
     multiprocessors: int
     gigahertz: float
-    gigabytes: float
     launch: float
 
 
 GPU_CLASSES = (
-    GpuClass("integrated", 8, 1.2, 60, 5),
-    GpuClass("laptop", 24, 1.6, 250, 4),
-    GpuClass("desktop", 64, 2.2, 700, 3),
-    GpuClass("data centre", 132, 1.98, 2950, 2.2),
+    GpuClass("integrated", 8, 1.2, 5),
+    GpuClass("laptop", 24, 1.6, 4),
+    GpuClass("desktop", 64, 2.2, 3),
+    GpuClass("data centre", 132, 1.98, 2.2),
 )
 """By ascending size. A smaller number of multiprocessors belongs to GPUs that CPUs emulate."""
 

@@ -156,14 +156,14 @@ class _Grouping:
     def block(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
         plain = [[] if _is_group(step) else _plain([step]) for step in steps]
-        position = 0
+        position, group = 0, self._best(plain)
         while position < len(steps):
-            group, later = self._best(plain[position:]), self._best(plain[position + 1 :])
+            later = self._best(plain[position + 1 :])
             if group is None or (later is not None and later.gain > group.gain):
                 step = steps[position]
                 is_done = isinstance(step, Workgroups | DeviceBranch)
                 result.append(step if is_done else step.map_blocks(self.block))
-                position += 1
+                position, group = position + 1, later
             else:
                 end = position
                 covered: list[Step] = []
@@ -171,7 +171,7 @@ class _Grouping:
                     covered += plain[end]
                     end += 1
                 result.append(self._launch(group, covered))
-                position = end
+                position, group = end, self._best(plain[end:])
         return tuple(result)
 
     def _launch(self, group: Group, plain: Sequence[Step]) -> Step:
@@ -179,21 +179,25 @@ class _Grouping:
         launched = self._workgroups(group)
         if not self.classes:
             return launched
-        inside = Counter(name for step in every_step(plain) for name in operand_names(step))
-        own = {
-            view.name
-            for step in every_step(plain)
-            for view in step.writes
-            if inside[view.name] == self.mentions[view.name]
-            and view.name not in self.program.live_out
-        }
+        own = self._own(plain)
 
         def renamed(view: View) -> View:
             return replace(view, name=_inside(view.name)) if view.name in own else view
 
-        names = tuple(_inside(name) if name in own else name for name in launched.shared)
-        launched = replace(launched.map_views(renamed), shared=names)
+        shared = tuple(map(_inside, launched.shared))
+        launched = replace(launched.map_views(renamed), shared=shared)
         return DeviceBranch(self.classes[0].multiprocessors, (launched,), tuple(plain))
+
+    def _own(self, steps: Sequence[Step]) -> set[str]:
+        """The local buffers that no other step mentions."""
+        inside = Counter(name for step in every_step(steps) for name in operand_names(step))
+        return {
+            name
+            for name, count in inside.items()
+            if count == self.mentions[name]
+            and self.program.buffers[name].kind == "local"
+            and name not in self.program.live_out
+        }
 
     def _best(self, plain: Sequence[Sequence[Step]]) -> Group | None:
         """The group of the first steps that gains most, along as many loops as possible. `plain`:
@@ -300,9 +304,9 @@ class _Grouping:
     def _shared(self, rows: Rows, block: int, size: int) -> tuple[str, ...]:
         """The buffers in workgroup memory, smallest first."""
         members = list(zip(calls(rows.steps), rows.covers, strict=True))
-        inside = Counter(name for step in every_step(rows.steps) for name in operand_names(step))
+        own = self._own(rows.steps)
         bytes_of: dict[str, Size] = {}
-        refused = set[str](self.program.live_out)
+        refused = set[str]()
         for call, cover in members:
             for position, view in enumerate((*call.inputs, *call.outputs)):
                 dims = row_dimensions(call, cover, position) if cover else {}
@@ -314,8 +318,7 @@ class _Grouping:
                     bytes_of[view.name] = 4 * other * (block if cover else 1)
         left, found = SHARED - parts_bytes(rows.steps, size), list[str]()
         for name, amount in sorted(bytes_of.items(), key=lambda item: nominal_size(item[1])):
-            is_local = self.program.buffers[name].kind == "local" and name not in refused
-            if not is_local or inside[name] != self.mentions[name]:
+            if name not in own - refused:
                 continue
             if not dim.is_symbolic(amount) and amount <= left:
                 found.append(name)

@@ -190,9 +190,9 @@ def candidates(product: Product) -> Iterator[Choice]:
 
 
 def split_loops(product: Product, split: int, depth: int) -> dict[str, int] | None:
-    """How many parts of each loop of the sum make `split` equal parts: of the innermost loop as
-    many as leave whole steps of `depth` terms, of the others as many as divide them. None if there
-    is no such way.
+    """The number of parts of each loop of the sum, whose product is `split`; loops without parts
+    are left out. Parts of the innermost loop have whole steps of `depth` terms, those of the other
+    loops equal sizes. None if the loops cannot be divided so.
     """
     parts: dict[str, int] = {}
     *outer, inner = product.call.nest.reduce

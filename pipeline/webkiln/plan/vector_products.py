@@ -112,7 +112,7 @@ def fits_vectors(
 
 
 def _fits_rows(rows: Size, step: BlockProduct, template: Template) -> bool:
-    """Whether a template computes so many rows."""
+    """Whether the number of rows is within the limit of a template."""
     most = MOST_ROWS if step.weights.factors is None else MOST_CODED_ROWS
     return template.step != VECTOR_PRODUCT or (not is_symbolic(rows) and rows <= most)
 
