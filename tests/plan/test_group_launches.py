@@ -16,7 +16,7 @@ from webkiln.backends.table import REGISTRY
 from webkiln.codegen.wgsl_groups import print_group
 from webkiln.nest.parse import parse
 from webkiln.nest.run import run_program
-from webkiln.nest.steps import Repeat, Workgroups, calls, every_step
+from webkiln.nest.steps import DeviceBranch, Repeat, Workgroups, calls, every_step
 from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import constant_values
 from webkiln.plan import choose_schedules, group_launches
@@ -90,6 +90,37 @@ def test_rows_that_a_later_call_overwrites_are_not_shared():
     text = text.replace("buffer x: float32[200,200]", "buffer x: float32[200,200] input", 1)
     result = grouped(text.replace("INDEX", "a0, a1"))
     assert not any(isinstance(step, Workgroups) for step in result.steps)
+
+
+def test_constants_that_are_computed_at_load_keep_their_names():
+    """They are local buffers that no other step mentions, but the launch does not write them."""
+    text = """
+        program g
+        buffer z: float32[200]
+        buffer t: float32[200,200]
+        buffer x: float32[200,200] input
+        buffer y: float32[200,200]
+        live y
+        z: float32[200] = nest()
+          where p0 = 200
+          for a0 < p0
+          out0[a0] = 3.0
+        main
+        t: float32[200,200] = nest(x: float32[200,200], z: float32[200])
+          where p0 = 200
+          for a0 < p0, a1 < p0
+          out0[a0, a1] = tanh(in0[a0, a1]) + in1[a1]
+        y: float32[200,200] = nest(t: float32[200,200])
+          where p0 = 200
+          for a0 < p0, a1 < p0
+          out0[a0, a1] = in0[a0, a1] * 2.0
+        """
+    target = REGISTRY["webgpu"].target
+    result = group_launches.run(choose_schedules.run(parse(dedent(text).strip()), target), target)
+    verify(result)
+    (branch,) = result.steps
+    assert isinstance(branch, DeviceBranch)
+    assert "z" in {view.name for step in every_step(branch.then) for view in step.reads}
 
 
 def test_recurrence_in_one_launch():

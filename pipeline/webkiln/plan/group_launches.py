@@ -191,12 +191,13 @@ class _Grouping:
     def _own(self, steps: Sequence[Step]) -> set[str]:
         """The local buffers that no other step mentions."""
         inside = Counter(name for step in every_step(steps) for name in operand_names(step))
+        known = self.constants | self.program.live_out
         return {
             name
             for name, count in inside.items()
             if count == self.mentions[name]
             and self.program.buffers[name].kind == "local"
-            and name not in self.program.live_out
+            and name not in known
         }
 
     def _best(self, plain: Sequence[Sequence[Step]]) -> Group | None:
