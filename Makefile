@@ -131,8 +131,9 @@ tools:
 browsers:
 	$(call installed,$(BROWSERS))
 
-conformance: setup ## Run the node tests of onnx: [backend=webgl] [browser=firefox].
-	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
+conformance: setup ## Run the node tests of onnx: [backend=webgl] [browser=firefox] [multiprocessors=132].
+	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser)) \
+		$(if $(multiprocessors),--multiprocessors $(multiprocessors))
 
 # Keras's tests import jax. It has its own folder, since Keras changes its behavior if it finds jax.
 conformance-keras: setup ## Run the calls of Keras's tests: [backend=js,wasm].

@@ -1,8 +1,7 @@
 import { narrowed, stagedWords, widened } from './narrowing.js';
-import { awaitLoss, gpuError, lossOf, prepare, usable } from './webgpu_device.js';
-import { COPY, Recording, bytesOf } from './webgpu_recording.js';
+import { awaitLoss, gpuError, lossOf } from './webgpu_device.js';
+import { Recording, bytesOf } from './webgpu_recording.js';
 import { LiveSteps } from './webgpu_immediate.js';
-import { withDotProduct } from './webgpu_dot_product.js';
 import {
   checkExternal,
   explainRejection,
@@ -14,18 +13,7 @@ import { MoveBuffer, Staging } from './webgpu_staging.js';
 /** @typedef {import('./webgpu_device.js').Gpu} Gpu */
 /** @typedef {import('./webgpu_external_buffers.js').ExternalBuffer} ExternalBuffer */
 
-/**
- * The generated part of a program. `init` and `main` record launches; a dynamic `main` reads
- * intermediate results back and is asynchronous.
- * @typedef {object} GeneratedCode
- * @property {Program} program
- * @property {number} stride bytes between argument blocks
- * @property {((recording: Recording) => void)[]} init
- * @property {(steps: any, ...placeholders: number[]) => RunSizes | Promise<RunSizes>} main
- * @property {boolean} dynamic
- * @property {[from: number, below: number, kernels: string][]} devices kernels that only GPUs with
- *   a number of multiprocessors in a range launch
- */
+/** @typedef {import('./webgpu_open.js').GeneratedCode} GeneratedCode */
 
 /**
  * A program on a GPU. One buffer, the arena, contains all tensors. One command encoder records all
@@ -63,10 +51,10 @@ export class WebGpuEngine {
     this.disposed = false;
     /** @type {Recording | null} */
     this.recording = null;
-    this.inits = new Recording(gpu, pipelines, stride);
+    this.inits = this.begin();
     for (const entry of init) entry(this.inits);
     this.inits.finish();
-    /** @type {Promise<any>} */
+    /** @type {Promise<any>} resolves to the bytes of a buffer that could not be allocated */
     this.grown = Promise.resolve();
     /** @type {Promise<any>} settles when the last submitted run ends */
     this.delivered = Promise.resolve();
@@ -74,6 +62,11 @@ export class WebGpuEngine {
 
   get device() {
     return this.gpu.device;
+  }
+
+  /** @returns {Recording} an empty one */
+  begin() {
+    return new Recording(this.gpu, this.pipelines, this.stride);
   }
 
   /** Resolves to a message when the device is lost. @returns {Promise<string>} */
@@ -103,10 +96,29 @@ export class WebGpuEngine {
 
   /** @param {number} bytes */
   grow(bytes) {
-    const { device } = this.gpu;
     const size = Math.ceil(Math.max(bytes, 16) / 16) * 16;
-    const limit = Math.min(device.limits.maxStorageBufferBindingSize, device.limits.maxBufferSize);
     if (size <= this.size) return;
+    const arena = this.allocate('arena', size);
+    if (this.arena) {
+      const { device } = this.gpu;
+      const encoder = device.createCommandEncoder();
+      encoder.copyBufferToBuffer(this.arena, 0, arena, 0, this.size);
+      device.queue.submit([encoder.finish()]);
+      this.arena.destroy();
+    }
+    this.arena = arena;
+    this.size = size;
+    this.group = this.inits.bind(arena);
+  }
+
+  /**
+   * @param {string} label
+   * @param {number} size in bytes
+   * @returns {any} a buffer; `hasGrown` throws if there is no memory for it
+   */
+  allocate(label, size) {
+    const { device } = this.gpu;
+    const limit = Math.min(device.limits.maxStorageBufferBindingSize, device.limits.maxBufferSize);
     if (size > limit) {
       const advice = this.gpu.external
         ? '; request the device with the requiredLimits maxStorageBufferBindingSize and' +
@@ -118,22 +130,16 @@ export class WebGpuEngine {
       );
     }
     device.pushErrorScope('out-of-memory');
-    const arena = device.createBuffer({ label: 'arena', size, usage: 0x80 | 0x4 | 0x8 });
-    this.grown = device.popErrorScope();
-    if (this.arena) {
-      const encoder = device.createCommandEncoder();
-      encoder.copyBufferToBuffer(this.arena, 0, arena, 0, this.size);
-      device.queue.submit([encoder.finish()]);
-      this.arena.destroy();
-    }
-    this.arena = arena;
-    this.size = size;
-    this.group = this.inits.bind(arena);
+    const buffer = device.createBuffer({ label, size, usage: 0x80 | 0x4 | 0x8 });
+    const { grown } = this;
+    this.grown = device.popErrorScope().then((/** @type {any} */ error) => (error ? size : grown));
+    return buffer;
   }
 
   async hasGrown() {
-    if (await this.grown)
-      throw gpuError('OutOfMemory', `${this.size} bytes of GPU memory could not be allocated`);
+    const missing = await this.grown;
+    if (missing)
+      throw gpuError('OutOfMemory', `${missing} bytes of GPU memory could not be allocated`);
   }
 
   /** @returns {any} the current command encoder */
@@ -194,7 +200,7 @@ export class WebGpuEngine {
     this.grow(layout.memory);
     this.recording?.dispose();
     if (this.dynamic) return;
-    const recording = new Recording(this.gpu, this.pipelines, this.stride);
+    const recording = this.begin();
     this.main(recording, ...placeholders);
     this.recording = recording.finish();
     this.bound = recording.bind(this.arena);
@@ -371,34 +377,4 @@ export class WebGpuEngine {
     for (const recording of [this.recording, this.inits, ...this.spent, ...this.reusable])
       recording?.dispose();
   }
-}
-
-/**
- * @param {Record<string, string>} shaders
- * @param {Record<string, Record<string, string>>} variants feature of the device -> shaders
- * @param {GeneratedCode} code
- * @param {any} [device] a GPUDevice of the caller
- * @returns {Promise<WebGpuEngine>}
- */
-export async function openEngine(shaders, variants, code, device) {
-  const [gpu, pipelines] = await prepare(device, opened => {
-    const chosen = usable(opened.device).map(name => variants[name]);
-    /** @type {Record<string, string>} */
-    const all = Object.assign({}, shaders, ...chosen, { copy: COPY });
-    for (const [from, below, kernels] of code.devices)
-      if (opened.multiprocessors < from || opened.multiprocessors >= below)
-        for (const name of kernels.split(' ')) delete all[name];
-    return Object.entries(all).map(([name, text]) => [name, withDotProduct(text)]);
-  });
-  const engine = new WebGpuEngine(gpu, pipelines, code);
-  try {
-    engine.grow(code.program.loaded);
-    await engine.hasGrown();
-    engine.check();
-  } catch (error) {
-    const cause = await engine.causeOf(error);
-    engine.dispose();
-    throw cause;
-  }
-  return engine;
 }

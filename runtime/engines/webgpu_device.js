@@ -15,6 +15,8 @@ import { multiprocessorsOf } from './webgpu_classes.js';
  * @property {(message: string) => void} fail
  */
 
+/** @typedef {[name: string, code: string, layouts?: any[]]} Shader */
+
 /** Features that shaders use, and the one that profiles use. */
 const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
@@ -186,7 +188,7 @@ export async function gpuOf(device) {
 /**
  * Open a device and compile its pipelines. If the shared device is lost meanwhile, try once more.
  * @param {any} own a device of the caller, if any
- * @param {(gpu: Gpu) => [name: string, code: string][]} shadersOf
+ * @param {(gpu: Gpu) => Shader[]} shadersOf
  * @returns {Promise<[gpu: Gpu, pipelines: Map<string, any>]>}
  */
 export async function prepare(own, shadersOf) {
@@ -194,7 +196,7 @@ export async function prepare(own, shadersOf) {
     const gpu = await gpuOf(own);
     const shaders = shadersOf(gpu);
     const [compiled] = await Promise.allSettled([
-      Promise.all(shaders.map(([name, code]) => pipelineOf(gpu, name, code))),
+      Promise.all(shaders.map(shader => pipelineOf(gpu, ...shader))),
       checkLoss(gpu),
     ]);
     if (compiled.status === 'fulfilled' && !gpu.lost)
@@ -209,16 +211,17 @@ export async function prepare(own, shadersOf) {
  * @param {Gpu} gpu
  * @param {string} name
  * @param {string} code
+ * @param {any[]} layouts of the bind groups after the first one
  * @returns {Promise<any>}
  */
-export function pipelineOf({ device, layout, pipelines }, name, code) {
+export function pipelineOf({ device, layout, pipelines }, name, code, layouts = []) {
   const cached = pipelines.get(code);
   if (cached) return cached;
   const module = device.createShaderModule({ label: name, code });
   const pipeline = device
     .createComputePipelineAsync({
       label: name,
-      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      layout: device.createPipelineLayout({ bindGroupLayouts: [layout, ...layouts] }),
       compute: { module, entryPoint: 'main' },
     })
     .catch(async (/** @type {Error} */ error) => {

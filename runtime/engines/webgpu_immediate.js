@@ -1,5 +1,6 @@
 import { WORDS } from './narrowing.js';
-import { Recording } from './webgpu_recording.js';
+
+/** @typedef {import('./webgpu_recording.js').Recording} Recording */
 
 /** The steps of a dynamic program. Launches are recorded until a step reads values back. */
 export class LiveSteps {
@@ -7,29 +8,17 @@ export class LiveSteps {
   constructor(engine) {
     this.engine = engine;
     this.gpu = engine.gpu;
-    this.recording = this.begin();
+    this.recording = engine.begin();
   }
 
-  begin() {
-    return new Recording(this.engine.gpu, this.engine.pipelines, this.engine.stride);
+  /** @param {Parameters<Recording['launch']>} values */
+  launch(...values) {
+    this.recording.launch(...values);
   }
 
-  /**
-   * @param {string} kernel
-   * @param {number} groups the number of workgroups
-   * @param {number[]} words
-   */
-  launch(kernel, groups, words) {
-    this.recording.launch(kernel, groups, words);
-  }
-
-  /**
-   * @param {number} target
-   * @param {number} source
-   * @param {number} bytes
-   */
-  copy(target, source, bytes) {
-    this.recording.copy(target, source, bytes);
+  /** @param {Parameters<Recording['copy']>} values */
+  copy(...values) {
+    this.recording.copy(...values);
   }
 
   /** Replaced while profiling: the last launch or call was the step `site`. */
@@ -41,7 +30,7 @@ export class LiveSteps {
     const recording = this.recording.finish(engine.reusable.shift());
     recording.encode(engine.open(), recording.bind(engine.arena), recording.dispatches);
     engine.spent.push(recording);
-    this.recording = this.begin();
+    this.recording = engine.begin();
   }
 
   /**

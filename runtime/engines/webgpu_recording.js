@@ -1,8 +1,8 @@
 /** @typedef {import('./webgpu_device.js').Gpu} Gpu */
 
 /**
- * A dispatch of one kernel; `block` is the index of its argument block.
- * @typedef {{ pipeline: any, block: number, x: number, y: number }} Dispatch
+ * A dispatch of one kernel; `block` is the index of its argument block, `segments` a bind group.
+ * @typedef {{ pipeline: any, block: number, x: number, y: number, segments: any }} Dispatch
  */
 
 /** The words that a workgroup copies. */
@@ -58,14 +58,16 @@ export class Recording {
    * @param {string} kernel
    * @param {number} groups the number of workgroups
    * @param {number[]} words
+   * @param {any} [segments] a bind group of the buffers that the kernel uses beside the arena
    */
-  launch(kernel, groups, words) {
+  launch(kernel, groups, words, segments) {
     const x = Math.min(groups, GROUPS);
     this.dispatches.push({
       pipeline: this.pipelines.get(kernel),
       block: this.blocks.length,
       x,
       y: Math.ceil(groups / GROUPS),
+      segments,
     });
     this.blocks.push(words);
   }
@@ -132,10 +134,11 @@ export class Recording {
   encode(encoder, group, dispatches) {
     const pass = encoder.beginComputePass();
     let current = null;
-    for (const { pipeline, block, x, y } of dispatches) {
+    for (const { pipeline, block, x, y, segments } of dispatches) {
       if (x === 0) continue;
       if (pipeline !== current) pass.setPipeline((current = pipeline));
       pass.setBindGroup(0, group, [block * this.stride]);
+      if (segments) pass.setBindGroup(1, segments);
       pass.dispatchWorkgroups(x, y);
     }
     pass.end();

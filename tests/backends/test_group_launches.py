@@ -5,6 +5,7 @@ symbolic sizes, sums that workgroups share, and bits that stay the same.
 import numpy as np
 import pytest
 
+from tests.backends.adapters import ADAPTERS
 from tests.backends.group_graphs import GROUPS, NORMS
 from tests.backends.harness import TEMPLATES, prepare, run_programs
 from tests.backends.shaders import validate_wgsl
@@ -80,7 +81,7 @@ def test_in_chromium(tmp_path):
             assert np.array_equal(outputs[key], again[key]), (name, key)
 
 
-@pytest.mark.parametrize("adapter", [None, {"vendor": "nvidia", "architecture": "hopper"}])
+@pytest.mark.parametrize("adapter", [None, ADAPTERS[132]])
 def test_each_class_in_chromium(adapter, tmp_path):
     graphs = {name: parsed(text) for name, text in GROUPS.items()}
     jobs = {name: job(graph, random_values(graph, sizes=SIZES)) for name, graph in graphs.items()}

@@ -7,6 +7,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
+from tests.backends.adapters import ADAPTERS
 from tests.backends.harness import Prepared, run_programs
 from tests.passes.graphs import evaluate_graph
 from tests.programs import program
@@ -14,13 +15,6 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.ops.table import parse
 from webkiln.weights.shards import pieces, stored, write
-
-ADAPTERS = {
-    8: {"vendor": "intel", "architecture": "gen-12lp"},
-    24: {"vendor": "amd", "architecture": "rdna-3"},
-    64: {"vendor": "nvidia", "architecture": "ampere"},
-    132: {"vendor": "nvidia", "architecture": "hopper"},
-}
 
 
 def conv(kernel="[3,2,0,1]", strides="[1,1]", pad="[1,1]", gaps="[]", groups=1):

@@ -13,7 +13,7 @@ from tests.backends.block_jobs import FLOAT, FORMS, TOLERANCE, job, templates_of
 from tests.backends.harness import Job, Prepared, prepare, run_programs
 from webkiln.backends.table import REGISTRY
 from webkiln.backends.webgpu import printer
-from webkiln.codegen import wgsl
+from webkiln.codegen import wgsl_workgroups
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
@@ -75,7 +75,7 @@ def check(jobs: Sequence[Job], folder: Path) -> list[Prepared]:
 def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_products, "FEW_WEIGHTS", 0)
     if request.param == "by workgroups":
-        monkeypatch.setattr(wgsl, "variants", lambda kernel: iter(()))
+        monkeypatch.setattr(wgsl_workgroups, "variants", lambda kernel: iter(()))
 
 
 @pytest.mark.usefixtures("_groups")

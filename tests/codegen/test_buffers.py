@@ -8,8 +8,9 @@ from webkiln.codegen.buffers import Buffers
 from webkiln.codegen.c import C
 from webkiln.codegen.context import SCALAR, Context, Copy
 from webkiln.codegen.js import JavaScript
-from webkiln.codegen.wgsl import ANYWHERE, Wgsl
+from webkiln.codegen.wgsl import Wgsl
 from webkiln.codegen.wgsl_memory import WORDS
+from webkiln.codegen.wgsl_workgroups import ANYWHERE
 from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import InvocationSchedule, LoopSchedule, Panel, Tile
 

@@ -17,7 +17,7 @@ from tests.backends.shaders import validate, validate_wgsl
 from tests.programs import program
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
-from webkiln.codegen import c, glsl, js, wgsl
+from webkiln.codegen import c, glsl, js, wgsl, wgsl_workgroups
 from webkiln.codegen.sources import Sources
 from webkiln.codegen.steps import sites
 from webkiln.codegen.wgsl_groups import print_group
@@ -140,7 +140,7 @@ def shaders(kernel: Kernel) -> list[str]:
         variant_kernel = replace(kernel, schedule=schedule)
     return [
         wgsl.print_kernel(kernel, TEMPLATES, groups)
-        for groups in (wgsl.ANYWHERE, *wgsl.variants(variant_kernel))
+        for groups in (wgsl_workgroups.ANYWHERE, *wgsl_workgroups.variants(variant_kernel))
     ]
 
 

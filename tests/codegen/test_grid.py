@@ -5,8 +5,9 @@ import pytest
 from tests.codegen.nests import PRODUCT, kernel_of, lines, printed, values_of
 from webkiln.codegen.context import Context, Copy
 from webkiln.codegen.grid import Grid
-from webkiln.codegen.wgsl import ANYWHERE, Wgsl
+from webkiln.codegen.wgsl import Wgsl
 from webkiln.codegen.wgsl_memory import WORDS
+from webkiln.codegen.wgsl_workgroups import ANYWHERE
 from webkiln.nest.schedule import InvocationSchedule, Tile, Workgroup
 
 TILE = Tile("a1", 4, "a0", 2)

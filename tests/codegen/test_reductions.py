@@ -13,8 +13,9 @@ from webkiln.codegen.reductions import Reductions
 from webkiln.codegen.sliding_windows import print_sliding_window
 from webkiln.codegen.staged_product import StagedProduct
 from webkiln.codegen.unrolled import print_unrolled
-from webkiln.codegen.wgsl import ANYWHERE, Wgsl
+from webkiln.codegen.wgsl import Wgsl
 from webkiln.codegen.wgsl_memory import WORDS
+from webkiln.codegen.wgsl_workgroups import ANYWHERE
 from webkiln.nest.schedule import InvocationSchedule, LoopSchedule, Slide, Tile, Workgroup
 
 PAIR = Context(None, "a0", tiles=2)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.backends.adapters import ADAPTERS
 from tests.conformance.cases import cases, cases_in_scope
 from tests.conformance.judge import Verdict, judge
 from tests.conformance.report import USUAL, Cell, count_exclusions, skip_reasons, state, write_page
@@ -52,7 +53,14 @@ def main() -> int:
         "backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default"
     )
     parser.add_argument("--browser", default=USUAL, choices=BROWSERS)
+    parser.add_argument(
+        "--multiprocessors",
+        type=int,
+        choices=ADAPTERS,
+        help="run the code for GPUs of this class on webgpu, and write no page",
+    )
     options = parser.parse_args()
+    adapter = ADAPTERS.get(options.multiprocessors)
     chosen, browser = options.backend, options.browser
     supported = [name for name in BACKENDS if why_not(browser, name) is None]
     at, all_cases, selected = state(browser), cases(), cases_in_scope()
@@ -68,7 +76,7 @@ def main() -> int:
     ):
         start = time.perf_counter()
         with TemporaryDirectory() as folder:
-            verdicts = judge(selected, backend, Path(folder), browser)
+            verdicts = judge(selected, backend, Path(folder), browser, adapter)
         fresh[backend] = cells(verdicts, backend)
         constant_counts = {
             name: sum(v.has_constants for v in verdicts if v.case.operator == name)
@@ -83,7 +91,8 @@ def main() -> int:
         )
         print("".join(f"  {line}\n" for line in lines), end="")
         failed = failed or bool(lines)
-        write_page(fresh, constant_counts, at, browser, version(browser))
+        if adapter is None:
+            write_page(fresh, constant_counts, at, browser, version(browser))
     return int(failed)
 
 

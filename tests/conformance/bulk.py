@@ -66,8 +66,11 @@ def run_graphs(
     folder: Path,
     browser: str = "chromium",
     variant: str = VARIANT,
+    adapter: Mapping[str, str] | None = None,
 ) -> list[Outcome]:
-    """The outputs of every graph, or why there are none. `variant`: that of wasm."""
+    """The outputs of every graph, or why there are none. `variant`: that of wasm. `adapter`: what
+    the page tells about its GPU.
+    """
     outcomes: list[Outcome | None] = [None] * len(graphs)
     prepared: dict[int, Prepared] = {}
     for number, (graph, values) in enumerate(zip(graphs, inputs, strict=True)):
@@ -102,6 +105,7 @@ def run_graphs(
     request = {
         "backend": backend,
         "programs": [[number, modules.get(number)] for number in prepared],
+        "adapter": adapter,
     }
     frames = [frame.encode(frame_arrays(item)) for item in prepared.values()]
     script = "/repository/tests/conformance/run_models.mjs"

@@ -1,6 +1,6 @@
 """Run cases on a backend and report their failures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,13 @@ class Verdict:
 
 
 def judge(
-    cases: Sequence[Conformance], backend: str, folder: Path, browser: str = "chromium"
+    cases: Sequence[Conformance],
+    backend: str,
+    folder: Path,
+    browser: str = "chromium",
+    adapter: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
+    """The verdicts of cases. `adapter`: what the page tells about its GPU."""
     prepared: list[Prepared] = []
     broken: dict[str, str] = {}
     for case in cases:
@@ -37,6 +42,7 @@ def judge(
         backend,
         folder,
         browser,
+        adapter=adapter,
     )
     wrong: dict[str, str] = dict(broken)
     host: set[str] = set()

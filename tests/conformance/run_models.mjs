@@ -5,7 +5,8 @@ import { runProgram } from '../backends/run_program.mjs';
  * Run by harness_page.js: one program per set. The answer of a program that fails is its error as
  * JSON.
  */
-export async function runSets({ backend, programs }, get, put) {
+export async function runSets({ backend, programs, adapter }, get, put) {
+  if (adapter) Object.defineProperty(GPUDevice.prototype, 'adapterInfo', { get: () => adapter });
   const compiled = new Map();
   for (const [position, [number, path]] of programs.entries()) {
     const bytes = await get(position);

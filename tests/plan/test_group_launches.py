@@ -123,6 +123,19 @@ def test_constants_that_are_computed_at_load_keep_their_names():
     assert "z" in {view.name for step in every_step(branch.then) for view in step.reads}
 
 
+def test_arrays_in_workgroup_memory_have_elements():
+    """WGSL has no empty arrays."""
+    text = ROWS.replace("t: float32[200,200]", "t: float32[200,0]")
+    text = text.replace("p0 = 200", "p0 = 200; p1 = 0")
+    text = text.replace("for a0 < p0, a1 < p0", "for a0 < p0, a1 < p1", 1).replace(
+        "out0[a0, a1] = in0[INDEX] * 2.0",
+        "reduce r0 < p1\n  acc0 = sum(in0[a0, r0])\n  out0[a0, a1] = acc0",
+    )
+    (step,) = grouped(text).steps
+    assert isinstance(step, Workgroups)
+    assert step.shared == ()
+
+
 def test_recurrence_in_one_launch():
     result = grouped(RECURRENCE)
     (step,) = result.steps

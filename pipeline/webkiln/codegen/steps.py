@@ -222,6 +222,7 @@ def runtime_literal(program: dict[str, Any]) -> str:
         "loaded": program["loaded"],
         "states": program["states"],
         "staging": program["staging"],
+        **({"segments": program["segments"]} if "segments" in program else {}),
         "init": [
             [-1, *entry["after"]]
             if "after" in entry

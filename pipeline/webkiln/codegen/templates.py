@@ -8,9 +8,11 @@ from typing import Any
 import jinja2
 
 from webkiln.codegen.scripts import DECLARATION, flatten
+from webkiln.codegen.segment_names import SEGMENT, in_segment
 
 _INCLUDED = re.compile(r'include "([\w.]+)\.jinja"')
 _HELPER = re.compile(r"\bwk_\w+|\bWK_\w+")
+_OF_SEGMENT = re.compile(rf"(\w+){SEGMENT}(\d+)")
 
 
 class Templates:
@@ -47,6 +49,8 @@ class Templates:
         queue = _HELPER.findall("\n".join(values["lines"]))
         while queue:
             name = queue.pop()
+            if match := _OF_SEGMENT.fullmatch(name):
+                helpers |= _of_segment(helpers, match[1], int(match[2]))
             if name not in needed and name in helpers:
                 needed.add(name)
                 queue += _HELPER.findall(helpers[name])
@@ -60,9 +64,9 @@ class Templates:
         own = (self.kernels / f"{template}.jinja").read_text("utf-8")
         return "\n".join([own, *(self.text(name) for name in _INCLUDED.findall(own))])
 
-    def engine(self, backend: str) -> str:
-        """The engine of a backend, bundled with the modules that it imports, without exports."""
-        return DECLARATION.sub("", flatten(self.engines, [backend], {}))
+    def engine(self, *modules: str) -> str:
+        """Modules of an engine, bundled with those that they import, without exports."""
+        return DECLARATION.sub("", flatten(self.engines, modules, {}))
 
     def _helpers(self, language: str) -> dict[str, str]:
         result = {}
@@ -73,3 +77,9 @@ class Templates:
             if match:
                 result[match.group()] = paragraph.strip("\n")
         return result
+
+
+def _of_segment(helpers: dict[str, str], name: str, binding: int) -> dict[str, str]:
+    """The helper of the arena called `name`, if there is one, as a helper of a segment."""
+    text = helpers.get(name)
+    return {} if text is None else {f"{name}{SEGMENT}{binding}": in_segment(text, binding)}

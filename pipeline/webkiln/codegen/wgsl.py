@@ -6,36 +6,35 @@ detected by its bits, because compilers fold `x != x`. Unlike in C, shifts take 
 of a select are computed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from math import isinf, isnan
 from types import MappingProxyType
 from typing import Any
 
 from webkiln.codegen.c_family import Braces
-from webkiln.codegen.context import Context, Copy, accumulator
-from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
-from webkiln.codegen.staged_product import staged_vectors
+from webkiln.codegen.segment_names import in_segment
 from webkiln.codegen.template_kernels import Function, print_template
 from webkiln.codegen.templates import Templates
-from webkiln.codegen.wgsl_memory import Memory, Places, memory_of
+from webkiln.codegen.wgsl_memory import Memory, Places, memories, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
+from webkiln.codegen.wgsl_workgroups import (
+    ANYWHERE,
+    WORKGROUP,
+    Workgroup,
+    group_size,
+    workgroup_arrays,
+)
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.kernel_template import find_template
-from webkiln.nest.nest import Accumulator, Nest, Operand
+from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.quotients import correct_quotients
-from webkiln.nest.schedule import InvocationSchedule, Schedule, TemplateSchedule
+from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around
-from webkiln.plan.vector_products import VECTOR_PRODUCT
 
-WORKGROUP = 64
-"""The invocations of a workgroup, unless its schedule states them."""
-HALF = "f16"
 TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
 PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
 """Elements that share a word: of weights while they are decoded, and float16."""
@@ -92,94 +91,14 @@ BY_TYPE = {
     ("floormod", UINT): "wk_urem({0}, {1})",
 }
 NO_BLOCKS: Mapping[str, str] = MappingProxyType({})
-BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
+NO_SEGMENTS: Mapping[str, int] = MappingProxyType({})
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
-
-
-class Workgroup:
-    """All invocations of a workgroup. `feature`: what a device must support beyond the core, if
-    anything; `directives` enable it in a shader, which may read its `builtins`, and `lanes`, the
-    place of an invocation in its subgroup. The names of arrays in workgroup memory begin with
-    `parts`.
-    """
-
-    feature = ""
-    directives: tuple[str, ...] = ()
-    builtins: Mapping[str, str] = {}
-    lanes: Mapping[str, str] = {}
-    parts = "parts_"
-    number = "workgroup"
-    local = "local"
-    barrier = "workgroupBarrier();"
-    staged = FLOAT
-
-    def zeros(self, name: str, type_: str) -> str:
-        return f"var {name} = vec4<{type_}>();"
-
-    def cast(self, vector: str, type_: str) -> str:
-        return f"vec4<{type_}>({vector})"
-
-    def vector(self, parts: list[str]) -> str:
-        return f"vec4<f32>({', '.join(parts)})"
-
-    def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
-        return (
-            f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent};"
-            f" {name} += {step}) {{"
-        )
-
-    def gather(self, item: Accumulator, name: str, combine: Combine) -> list[str]:
-        """Fold as a tree in workgroup memory."""
-        parts = f"{self.parts}{name}"
-        (combined,) = combine(item, f"{parts}[local]", f"{parts}[local + half]")
-        return [
-            f"{parts}[local] = {name};",
-            self.barrier,
-            f"for (var half = {WORKGROUP // 2}; half >= 1; half /= 2) {{",
-            f"  if (local < half) {{ {combined} }}",
-            f"  {self.barrier}",
-            "}",
-            f"{name} = {parts}[0];",
-        ]
-
-
-ANYWHERE = Workgroup()
-
-
-class Subgroups(Workgroup):
-    """Sums and products are first folded within each subgroup, which needs no memory. Subgroup
-    minima and maxima do not specify NaN.
-    """
-
-    feature = "subgroups"
-    directives = ("enable subgroups;", "requires subgroup_id;")
-    builtins: Mapping[str, str] = {"subgroup_id": "subgroup", "num_subgroups": "subgroups"}
-    lanes: Mapping[str, str] = {"subgroup_invocation_id": "lane", "subgroup_size": "lanes"}
-
-    def gather(self, item: Accumulator, name: str, combine: Combine) -> list[str]:
-        if item.combiner not in BY_SUBGROUP:
-            return super().gather(item, name, combine)
-        (combined,) = combine(item, name, f"parts_{name}[part]")
-        return [
-            f"{name} = {BY_SUBGROUP[item.combiner]}({name});",
-            f"if (subgroupElect()) {{ parts_{name}[subgroup] = {name}; }}",
-            self.barrier,
-            f"{name} = parts_{name}[0];",
-            f"for (var part = 1u; part < subgroups; part++) {{ {combined} }}",
-        ]
-
-
-class Float16Workgroup(Workgroup):
-    """Blocks of contractions are multiplied in float16."""
-
-    feature = "shader-f16"
-    directives = ("enable f16;",)
-    staged = HALF
 
 
 class Wgsl(Braces):
     """`memory`: the form of the arena. `groups`: how invocations share a reduction. `blocks`: the
-    operands in workgroup memory, and the names of their arrays.
+    operands in workgroup memory, and the names of their arrays. `segments`: the bindings of those
+    in segments.
     """
 
     composed = frozenset(COMPOSITIONS)
@@ -187,9 +106,13 @@ class Wgsl(Braces):
     number = "invocation"
 
     def __init__(
-        self, memory: Memory, groups: Workgroup, blocks: Mapping[str, str] = NO_BLOCKS
+        self,
+        memory: Memory,
+        groups: Workgroup,
+        blocks: Mapping[str, str] = NO_BLOCKS,
+        segments: Mapping[str, int] = NO_SEGMENTS,
     ) -> None:
-        self.places = Places(memory, blocks)
+        self.places = Places(memory, blocks, segments)
         self.groups = groups
         self.simd = WgslVectors(self.places)
 
@@ -235,7 +158,8 @@ class Wgsl(Braces):
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         if operand.dtype in PACKED:
-            return f"wk_{operand.dtype}({pointer} + {at})"
+            text = f"wk_{operand.dtype}({pointer} + {at})"
+            return in_segment(text, self.places.binding(pointer))
         memory, address = self.places.find(pointer, at)
         word = memory.word.format(address)
         return word if operand.dtype == "uint32" else f"bitcast<{TYPES[operand.dtype]}>({word})"
@@ -254,52 +178,11 @@ class Wgsl(Braces):
         )
 
 
-def group_size(kernel: Kernel) -> int:
-    """The invocations of a workgroup of a kernel."""
-    return kernel.workgroup.size if kernel.workgroup else WORKGROUP
-
-
-def workgroup_arrays(kernel: Kernel, groups: Workgroup) -> dict[str, str]:
-    """The arrays in workgroup memory: name -> type and size."""
-    tile, workgroup = kernel.schedule.tile, kernel.workgroup
-    if workgroup is None:
-        return {}
-    if workgroup.staged:
-        assert isinstance(kernel.schedule, InvocationSchedule)
-        sizes = staged_vectors(kernel.schedule)
-        return {name: f"vec4<{groups.staged}>, {size}" for name, size in sizes.items()}
-    vectors = [0] if kernel.by_rows else range(0, tile.lanes, 4)
-    element = "{}" if kernel.by_rows else "vec4<{}>"
-    others = workgroup.size - (0 if kernel.by_rows else workgroup.columns * workgroup.rows)
-    copies = product(enumerate(kernel.nest.accumulators), range(tile.count), vectors)
-    return {
-        f"{groups.parts}{accumulator(n, Copy(Context(), t, v))}": (
-            f"{element.format(item.body.type)}, {others}"
-        )
-        for (n, item), t, v in copies
-    }
-
-
-def variants(kernel: Kernel) -> Iterator[Workgroup]:
-    """Variants of a kernel for devices with optional features."""
-    if (
-        kernel.workgroup is not None
-        and kernel.by_rows
-        and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
-    ):
-        yield Subgroups()
-    if isinstance(kernel.schedule, TemplateSchedule) and (
-        find_template(kernel.schedule.template).step == VECTOR_PRODUCT
-    ):
-        yield Subgroups()
-    if kernel.multiplies_float16:
-        yield Float16Workgroup()
-
-
 class WgslTemplates:
     """Templates whose blocks are arrays in workgroup or private memory. The loops around a template
     compute some elements of a block, by the number of an invocation. `memory`: the form of the
-    arena; `groups`: how invocations share a sum.
+    arena; `groups`: how invocations share a sum; `segments`: the bindings of operands in segments.
+    The functions of a text that load elements of an operand have the name that `loader` returns.
     """
 
     extension = "wgsl"
@@ -311,9 +194,10 @@ class WgslTemplates:
         "places": "1",
     }
 
-    def __init__(self, memory: Memory, groups: Workgroup) -> None:
-        self.memory, self.groups = memory, groups
-        self.mentioned = (memory.four, memory.word)
+    def __init__(self, memory: Memory, groups: Workgroup, segments: Mapping[str, int]) -> None:
+        self.groups, self.segments = groups, segments
+        self.memory, self.memories = memory, memories(memory, segments)
+        self.mentioned = [text for item in self.memories for text in (item.four, item.word)]
 
     def prepare(self, around: Around, schedule: TemplateSchedule) -> tuple[Nest, Nest]:
         return around.pack(whole=schedule.whole)
@@ -329,7 +213,8 @@ class WgslTemplates:
         offsets = {own: item for own, item in pairs if own not in blocks}
         names = ("invocation", *offsets, *loops.arguments)
         call = f"{name}({', '.join(['place', *offsets.values(), *arguments])});"
-        lines = body(loops, Wgsl(self.memory, ANYWHERE, blocks))
+        bindings = {own: self.segments.get(item, 0) for own, item in pairs}
+        lines = body(loops, Wgsl(self.memory, ANYWHERE, blocks, bindings))
         tile = loops.schedule.tile
         return Function(
             name, [f"{item}: i32" for item in names], lines, call, tile.lanes * tile.count
@@ -338,10 +223,16 @@ class WgslTemplates:
     def variables(self, kernel: Kernel, dtypes: Mapping[str, str]) -> dict[str, Any]:
         return {
             "arguments": [*operand_names(kernel), *kernel.arguments],
-            "memory": self.memory,
+            "memories": self.memories,
+            "bindings": self.segments,
+            "loader": self.loader,
             "workgroup": WORKGROUP,
             "groups": self.groups,
         }
+
+    def loader(self, name: str, operand: str) -> str:
+        """The name of the function that loads elements of an operand."""
+        return f"{name}{self.segments.get(operand) or ''}"
 
 
 def operand_names(kernel: Kernel) -> list[str]:
@@ -350,24 +241,30 @@ def operand_names(kernel: Kernel) -> list[str]:
     return [*inputs, *(f"y{i}" for i in range(len(kernel.nest.outputs)))]
 
 
+def segments_of(kernel: Kernel) -> dict[str, int]:
+    """The bindings of the operands in segments."""
+    return dict(zip(operand_names(kernel), kernel.segments, strict=False))
+
+
 def legalised(kernel: Kernel) -> Kernel:
     return replace(kernel, nest=correct_quotients(compose(kernel.nest, Wgsl.composed)))
 
 
 def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
+    segments = segments_of(kernel)
     if isinstance(kernel.schedule, TemplateSchedule):
         memory = memory_of(replace(kernel, schedule=kernel.schedule.store))
-        return print_template(kernel, WgslTemplates(memory, groups), templates)
+        return print_template(kernel, WgslTemplates(memory, groups, segments), templates)
     memory = memory_of(kernel)
     return templates.render(
         "nest.wgsl",
         parts=workgroup_arrays(kernel, groups),
         arguments=[*operand_names(kernel), *kernel.arguments],
-        lines=body(legalised(kernel), Wgsl(memory, groups)),
+        lines=body(legalised(kernel), Wgsl(memory, groups, segments=segments)),
         workgroup=group_size(kernel),
         shared=kernel.workgroup is not None,
-        memory=memory,
+        memories=memories(memory, segments),
         groups=groups,
     )
 

@@ -10,14 +10,9 @@ from itertools import count
 from webkiln.codegen.dialect import Combine
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
-from webkiln.codegen.wgsl import (
-    Wgsl,
-    Workgroup,
-    legalised,
-    operand_names,
-    workgroup_arrays,
-)
-from webkiln.codegen.wgsl_memory import FOURS, WORDS
+from webkiln.codegen.wgsl import Wgsl, legalised, operand_names
+from webkiln.codegen.wgsl_memory import FOURS, WORDS, memories
+from webkiln.codegen.wgsl_workgroups import Workgroup, workgroup_arrays
 from webkiln.ir import dim
 from webkiln.ir.dim import Atom, Dim, Size, from_atom
 from webkiln.nest.nest import Accumulator
@@ -81,7 +76,7 @@ def print_group(kernel: GroupKernel, templates: Templates) -> str:
         functions=shader.functions,
         size=kernel.size,
         main=main,
-        memory=shader.memory,
+        memories=memories(shader.memory, shader.segments),
         lines=[*lines, *main],
     )
 
@@ -133,6 +128,7 @@ class _Shader:
     def __init__(self, kernel: GroupKernel) -> None:
         self.kernel = kernel
         self.memory = FOURS if kernel.aligned else WORDS
+        self.segments = {f"o{n}": binding for n, binding in enumerate(kernel.segments)}
         self.barrier = _barrier(kernel)
         self.functions: list[Function] = []
         self.parts: dict[str, str] = {}
@@ -178,7 +174,8 @@ class _Shader:
         blocks = {own: f"shared{place.number}" for own, place in pairs if place.shared}
         offsets = {own: f"o{place.number}" for own, place in pairs if not place.shared}
         numbers = ("workgroup", "local") if workgroup else ("invocation",)
-        lines = body(legalised(kernel), Members(self.memory, groups, blocks))
+        bindings = {own: self.segments.get(offset, 0) for own, offset in offsets.items()}
+        lines = body(legalised(kernel), Members(self.memory, groups, blocks, bindings))
         parameters = [f"{item}: i32" for item in (*numbers, *offsets, *kernel.arguments)]
         self.functions.append(Function(name, parameters, lines))
         rest = ", ".join([*offsets.values(), *map(block.value, member.values)])

@@ -6,8 +6,9 @@ placeholders for an offset, counted in the elements of an operand, and for a val
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
+from webkiln.codegen.segment_names import in_segment
 from webkiln.nest.schedule import has_aligned_vectors
 from webkiln.plan.kernel import Kernel
 
@@ -28,6 +29,17 @@ class Memory:
     store_float16: str = ""
     store_half: str = ""
     store_byte: str = ""
+
+    def segment(self, binding: int) -> "Memory":
+        """The same view of a segment, 0: of the arena."""
+        texts = {item.name: getattr(self, item.name) for item in fields(self)}
+        element = texts.pop("element")
+        return Memory(element, **{name: in_segment(text, binding) for name, text in texts.items()})
+
+
+def memories(arena: Memory, segments: Mapping[str, int]) -> list[Memory]:
+    """The views of the arena and of the segments of a kernel, by binding."""
+    return [arena.segment(n) for n in range(max(segments.values(), default=0) + 1)]
 
 
 WORDS = Memory(
@@ -70,17 +82,21 @@ SHARED_BY = ("float16", "int8", "uint8")
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where the operands of a kernel lie: in workgroup memory if `blocks` names them, in arrays of
-    words, or else in the arena.
+    words; in a segment if `segments` has their binding; or else in the arena.
     """
 
     arena: Memory
     blocks: Mapping[str, str]
+    segments: Mapping[str, int] = field(default_factory=dict)
+
+    def binding(self, pointer: str) -> int:
+        return self.segments.get(pointer, 0)
 
     def find(self, pointer: str, at: str) -> tuple[Memory, str]:
         """The memory of an operand, and the address in it of the element `at`."""
         block = self.blocks.get(pointer)
         if block is None:
-            return self.arena, f"{pointer} + {at}"
+            return self.arena.segment(self.binding(pointer)), f"{pointer} + {at}"
         four = ", ".join(f"{block}[{{0}} + {lane}]" for lane in range(4))
         store_four = " ".join(f"{block}[{{0}} + {lane}] = words[{lane}];" for lane in range(4))
         memory = Memory(

@@ -39,7 +39,7 @@ _NAME = r"[^\s,:;()=@{}]+"
 _VIEW = rf"{_NAME}: \w+\[[^\]]*\]"
 _BUFFER = re.compile(
     rf"({_VIEW})(?: as (\w+))?(?: (input|constant|state))?"
-    r"(?: (texels|(?:panel|quarters)\([^)]*\)))?(?: at (.+))?"
+    r"(?: (texels|(?:panel|quarters)\([^)]*\)))?(?: segment (\d+))?(?: at (.+))?"
 )
 _ITEMS = re.compile(r"(where|why|form|schedule|decision) (.+)")
 _STATE = re.compile(rf"({_NAME}) = ({_NAME}) then ({_NAME})")
@@ -208,9 +208,10 @@ def _read_buffer(text: str) -> Buffer:
         raise InternalError(f"text form: {text!r} is not `name: dtype[shape]` of a buffer")
     view = _read_view(match[1])
     kinds: Mapping[str, Kind] = {"input": "input", "constant": "constant", "state": "state"}
-    address = None if match[5] is None else parse_size(match[5])
+    segment = None if match[5] is None else int(match[5])
+    address = None if match[6] is None else parse_size(match[6])
     kind, layout = kinds.get(match[3] or "", "local"), _read_layout(match[4])
-    return Buffer(view.name, view.type, match[2] or view.type.dtype, kind, layout, address)
+    return Buffer(view.name, view.type, match[2] or view.type.dtype, kind, layout, address, segment)
 
 
 def _read_layout(text: str | None) -> PanelLayout | TexelLayout | None:

@@ -44,7 +44,8 @@ class TexelLayout:
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """The memory of a Variable. `storage` is the dtype that lies in memory; without a `layout`,
-    elements are in row-major order. `address` is a byte offset, or the number of a texture.
+    elements are in row-major order. `address` is a byte offset, or the number of a texture; the
+    offset is one in `segment`, if the buffer is not in the arena.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Buffer:
     kind: Kind = "local"
     layout: PanelLayout | TexelLayout | None = None
     address: Size | None = None
+    segment: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

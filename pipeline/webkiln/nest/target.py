@@ -101,6 +101,8 @@ class Memory:
     """Whether constant operands are repacked into panels along the vector axis."""
     caches: str = "float32"
     """The dtype of caches of keys and values: `float32`, `float16` or `int8`."""
+    segment: int | None = None
+    """The bytes that every device can bind, if constants can have buffers of their own."""
 
 
 @dataclass(frozen=True, slots=True)

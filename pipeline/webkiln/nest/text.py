@@ -162,6 +162,8 @@ def _place(buffer: Buffer) -> str:
         text = f" panel({'; '.join(','.join(map(str, item)) for item in dims)})"
     elif layout is not None:
         text = " texels" if layout.quarter is None else f" quarters({layout.quarter})"
+    if buffer.segment is not None:
+        text = f"{text} segment {buffer.segment}"
     return text if buffer.address is None else f"{text} at {buffer.address}"
 
 

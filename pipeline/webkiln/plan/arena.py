@@ -61,6 +61,10 @@ class Arena:
             self.offsets[name] = self.end
             self.ends[name] = self.end = align_up(self.end + extent.bytes, self.alignment)
 
+    def skip(self, name: str) -> None:
+        """Note that a constant outside the arena is computed after those allocated before."""
+        self.ends[name] = self.end
+
     def stage(self, size: int, transient: Sequence[TransientWeight]) -> None:
         """Allocate the staging area and the weights that are not retained after loading. Transient
         weights lie consecutively below the staging area, as low as possible. Each overlaps only

@@ -55,6 +55,7 @@ class GroupKernel:
     """One launch of workgroups of `size` invocations. Iteration `i0` below `count` is computed by
     one of them. `aligned`: all vectors in the arena start at multiples of four elements, and no
     single element is stored there. `arguments` are the symbols that launches give values.
+    `segments`: the binding of each operand, unless all are in the arena (`plan/segments.py`).
     """
 
     size: int
@@ -64,6 +65,7 @@ class GroupKernel:
     shared: tuple[int, ...]
     arguments: tuple[str, ...]
     aligned: bool
+    segments: tuple[int, ...] = ()
 
     @cached_property
     def name(self) -> str:
@@ -91,6 +93,7 @@ def to_json(kernel: GroupKernel) -> dict[str, Any]:
         "shared": list(kernel.shared),
         "arguments": list(kernel.arguments),
         "aligned": kernel.aligned,
+        **({"segments": list(kernel.segments)} if kernel.segments else {}),
     }
 
 
@@ -114,6 +117,7 @@ def from_json(data: dict[str, Any]) -> GroupKernel:
         tuple(data["shared"]),
         tuple(data["arguments"]),
         data["aligned"],
+        tuple(data.get("segments", ())),
     )
 
 

@@ -321,7 +321,7 @@ class _Grouping:
         for name, amount in sorted(bytes_of.items(), key=lambda item: nominal_size(item[1])):
             if name not in own - refused:
                 continue
-            if not dim.is_symbolic(amount) and amount <= left:
+            if not dim.is_symbolic(amount) and 0 < amount <= left:
                 found.append(name)
                 left -= amount
         return tuple(found)

@@ -36,10 +36,13 @@ NONE: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Kernel:
-    """A nest with its schedule. Its name is derived from the digest of both."""
+    """A nest with its schedule. Its name is derived from the digest of both. `segments`: the
+    binding of each operand, unless all are in the arena (`plan/segments.py`).
+    """
 
     nest: Nest
     schedule: Schedule
+    segments: tuple[int, ...] = ()
 
     @cached_property
     def name(self) -> str:
@@ -143,8 +146,13 @@ def values(
 
 
 def to_json(kernel: Kernel) -> dict[str, Any]:
-    return {"nest": nests.to_json(kernel.nest), "schedule": schedules.to_json(kernel.schedule)}
+    return {
+        "nest": nests.to_json(kernel.nest),
+        "schedule": schedules.to_json(kernel.schedule),
+        **({"segments": list(kernel.segments)} if kernel.segments else {}),
+    }
 
 
 def from_json(data: dict[str, Any]) -> Kernel:
-    return Kernel(nests.from_json(data["nest"]), schedules.from_json(data["schedule"]))
+    nest, schedule = nests.from_json(data["nest"]), schedules.from_json(data["schedule"])
+    return Kernel(nest, schedule, tuple(data.get("segments", ())))

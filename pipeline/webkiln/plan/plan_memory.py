@@ -2,7 +2,8 @@
 
 Weights, states, inputs and what is read after the run have memory of their own. All other buffers
 share an area, according to their live ranges. Weights that only transformations read share it as
-well. Buffers in workgroup memory have no address.
+well. Buffers in workgroup memory have no address. On GPUs, some constants lie in segments
+(`plan/segments.py`).
 
 before:
     program g
@@ -58,19 +59,22 @@ after:
       out0[a0] = max(in0[a0], 0.0)
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from webkiln.errors import InternalError
 from webkiln.ir import symbols
 from webkiln.ir.dim import Size
+from webkiln.ir.notation import size_from_json
+from webkiln.ir.solve import nominal_size
 from webkiln.ir.types import Type
 from webkiln.nest.program import Buffer, PanelLayout, Program, TexelLayout
 from webkiln.nest.steps import Workgroups, every_step
 from webkiln.nest.target import Target
 from webkiln.plan.alignment import VECTOR
 from webkiln.plan.arena import Arena, Extent, TransientWeight
+from webkiln.plan.segments import Segments, choose_segments
 from webkiln.plan.textures import Textures
 
 
@@ -106,17 +110,47 @@ def run(program: Program, target: Target, weights: Weights) -> Program:
         for name, type_ in decoded.items()
         if name not in program.buffers
     }
-    buffers = {**program.buffers, **unread}
-    extents = {name: extent_of(buffer, program.bounds) for name, buffer in buffers.items()}
+    program = replace(program, buffers={**program.buffers, **unread})
+    limit = target.memory.segment
+    if limit is None:
+        return _placed(program, target, decoded, staging, None)
+    sizes = {name: extent.bytes for name, extent in _extents(program).items()}
+    alignment = target.memory.alignment
+    few = choose_segments(program, sizes, Segments(limit, alignment), exceeds=False)
+    placed = _placed(program, target, decoded, staging, few)
+    assert placed.memory is not None
+    if nominal_size(size_from_json(placed.memory["memory"])) <= limit:
+        return placed
+    all_ = choose_segments(program, sizes, Segments(limit, alignment), exceeds=True)
+    return _placed(program, target, decoded, staging, all_)
+
+
+def _extents(program: Program) -> dict[str, Extent]:
+    return {name: extent_of(buffer, program.bounds) for name, buffer in program.buffers.items()}
+
+
+def _placed(
+    program: Program,
+    target: Target,
+    decoded: Collection[str],
+    staging: int,
+    segments: Segments | None,
+) -> Program:
+    """The program with the addresses of all buffers, of which `segments` contain some."""
+    buffers, extents = program.buffers, _extents(program)
     transient = _transient_weights(program, extents)
     names = {item.name for item in transient}
     allocator = allocator_for(target)
+    apart = segments.places if segments else {}
     for name in (
         *(state.input for state in program.states),
         *(name for name in decoded if name not in names),
         *(name for call in program.init if (name := call.outputs[0].name) not in names),
     ):
-        allocator.reserve(name, extents[name])
+        if name in apart:
+            allocator.skip(name)
+        else:
+            allocator.reserve(name, extents[name])
     allocator.stage(staging, transient)
     for name in (
         *(state.output for state in program.states),
@@ -129,14 +163,19 @@ def run(program: Program, target: Target, weights: Weights) -> Program:
     shared = {
         name: extents[name]
         for name in buffers
-        if name not in allocator.offsets and name not in inside
+        if name not in allocator.offsets and name not in inside and name not in apart
     }
     allocator.allocate(program.steps, shared, set())
     placed = {
-        name: replace(buffer, address=allocator.offsets.get(name))
+        name: replace(buffer, address=apart[name][1], segment=apart[name][0])
+        if name in apart
+        else replace(buffer, address=allocator.offsets.get(name))
         for name, buffer in buffers.items()
     }
-    return replace(program, buffers=placed, memory=allocator.to_json())
+    memory = allocator.to_json()
+    if segments is not None and segments.all:
+        memory["segments"] = segments.to_json()
+    return replace(program, buffers=placed, memory=memory)
 
 
 def extent_of(buffer: Buffer, bounds: Mapping[str, Size]) -> Extent:

@@ -32,6 +32,9 @@ class Textures:
             self.offsets[name] = len(self.buffers)
             self.buffers.append(extent)
 
+    def skip(self, name: str) -> None:
+        raise InternalError(f"{name}: textures are buffers already")
+
     def stage(self, size: int, transient: Sequence[TransientWeight]) -> None:
         self.staging = size
         for item in transient:

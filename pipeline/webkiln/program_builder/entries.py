@@ -36,6 +36,7 @@ from webkiln.plan.group_kernel import GroupKernel
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.panels import panelled_call
 from webkiln.plan.schedule import plain
+from webkiln.plan.segments import bindings
 from webkiln.plan.texels import draw
 from webkiln.plan.textures import staged_texture
 from webkiln.program_builder.group_entries import group_entry
@@ -90,9 +91,17 @@ class Entries:
     def _addresses(self, views: Iterable[View]) -> list[Any]:
         return [size_to_json(self.address(view.name)) for view in views]
 
-    def _kernel(self, nest: Nest, schedule: Schedule) -> Kernel:
-        kernel = Kernel(nest, schedule)
-        return self.kernels.setdefault(kernel.name, kernel)
+    def _segments(self, views: Iterable[View]) -> list[int | None]:
+        return [self.program.buffers[view.name].segment for view in views]
+
+    def _kernel(
+        self, nest: Nest, schedule: Schedule, segments_of: Sequence[int | None]
+    ) -> tuple[Kernel, dict[str, Any]]:
+        """The kernel of a launch with operands in these segments, and what its entry says."""
+        places, segments = bindings(segments_of)
+        kernel = Kernel(nest, schedule, places)
+        named = {"kernel": kernel.name, **({"segments": segments} if segments else {})}
+        return self.kernels.setdefault(kernel.name, kernel), named
 
     def _values(
         self, kernel: Kernel, views: Sequence[View], args: Mapping[str, Size]
@@ -107,7 +116,7 @@ class Entries:
 
     def _step(self, step: Step) -> dict[str, Any]:
         if isinstance(step, Workgroups):
-            kernel, entry = group_entry(step, self._addresses)
+            kernel, entry = group_entry(step, self._addresses, self._segments)
             self.group_kernels.setdefault(kernel.name, kernel)
             return entry
         blocks = [list(map(self._step, block)) for block in step.blocks]
@@ -178,13 +187,13 @@ class Entries:
         }
 
     def _launch(self, call: NestCall) -> dict[str, Any]:
-        kernel = self._kernel(call.nest, call.schedule)
         assert call.choice is not None
         views = (*call.inputs, *call.outputs)
+        kernel, named = self._kernel(call.nest, call.schedule, self._segments(views))
         decisions = (self.program.decided.get(call.part_of), call.choice.decision)
         decided = [item for item in decisions if item is not None]
         return {
-            "kernel": kernel.name,
+            **named,
             "layer": call.layer,
             "operands": self._addresses(views),
             "args": list(map(size_to_json, self._values(kernel, views, call.args))),
@@ -216,10 +225,10 @@ class Entries:
         (view,) = call.outputs
         layout = self.program.buffers[view.name].layout
         stored = panelled_call(call, layout) if isinstance(layout, PanelLayout) else call
-        kernel = self._kernel(stored.nest, call.schedule)
         views = (*stored.inputs, *stored.outputs)
+        kernel, named = self._kernel(stored.nest, call.schedule, self._segments(views))
         return {
-            "kernel": kernel.name,
+            **named,
             "shard": -1,
             "after": after,
             "operands": self._addresses(views),
@@ -236,12 +245,13 @@ class Entries:
         texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
         choice = plain(call, self.target, "decodes weights") if packed else draw(call, texels)
         call = _stored_as(call, buffer.storage, packed=packed)
-        kernel = self._kernel(call.nest, choice.schedule)
+        segments = [*(None for _ in call.inputs), buffer.segment]
+        kernel, named = self._kernel(call.nest, choice.schedule, segments)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
         staged = [self._staged(*parts[view.name], view.type.dtype) for view in call.inputs]
         return {
-            "kernel": kernel.name,
+            **named,
             "shard": piece.shard,
             "start": piece.offset,
             "bytes": piece.bytes,

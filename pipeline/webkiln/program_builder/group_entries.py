@@ -1,6 +1,7 @@
 """The kernel and the launch of workgroups that compute several nests."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from webkiln.ir import symbols
@@ -15,6 +16,7 @@ from webkiln.plan.alignment import fits
 from webkiln.plan.cost import moved, operations
 from webkiln.plan.group_kernel import GroupKernel, Member, MemberRepeat, MemberStep, Place
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.segments import bindings
 
 Operands = dict[tuple[str, str], int]
 """The numbers of operands, by the name of the buffer and the dtype that a member reads or writes.
@@ -90,17 +92,22 @@ class _Builder:
 
 
 def group_entry(
-    step: Workgroups, addresses: Callable[[Iterable[View]], list[Any]]
+    step: Workgroups,
+    addresses: Callable[[Iterable[View]], list[Any]],
+    segments_of: Callable[[Iterable[View]], list[int | None]],
 ) -> tuple[GroupKernel, dict[str, Any]]:
-    """The kernel and the launch of workgroups. `addresses` of buffers."""
+    """The kernel and the launch of workgroups. `addresses` of buffers, and their segments."""
     kernel, names, arguments = group_kernel(step)
     members = list(calls(step.steps))
     views = {view.name: view for call in members for view in (*call.inputs, *call.outputs)}
     passes = dict.fromkeys(name for call in members for name in call.passes)
+    places, segments = bindings(segments_of(views[name] for name in names))
+    kernel = replace(kernel, segments=places)
     return kernel, {
         "kernel": kernel.name,
         "layer": "+".join(dict.fromkeys(call.layer for call in members if call.layer)),
         "operands": addresses(views[name] for name in names),
+        **({"segments": segments} if segments else {}),
         "args": list(map(size_to_json, arguments)),
         "groups": size_to_json(step.count),
         "why": f"{len(members)} nests in one launch, by workgroups of {step.size} invocations",

@@ -1,5 +1,5 @@
 """WebGPU: one invocation per chunk of points, four float lanes. All variables are in one buffer of
-32-bit words.
+32-bit words, and constants that do not fit there in others.
 """
 
 from functools import partial
@@ -41,6 +41,8 @@ from webkiln.program_builder.backend import Settings
 from webkiln.program_builder.loop_backend import LoopBackend
 
 NEVER = 1 << 31
+SEGMENT = 128 << 20
+"""The bytes of a buffer that all devices bind."""
 
 TARGET = Target(
     "webgpu",
@@ -58,7 +60,7 @@ TARGET = Target(
         },
     ),
     Vectors(4, ("float32", "int32", "uint32")),
-    Memory(WORDS, packs=True),
+    Memory(WORDS, packs=True, segment=SEGMENT),
     templates=templates("webgpu"),
     winograd=True,
     chain_bytes=ChainBytes(products=1 << 25),

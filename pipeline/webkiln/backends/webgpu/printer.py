@@ -2,12 +2,12 @@
 functions over typed arrays.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf, prod
 from pathlib import Path
 from typing import Any
 
-from webkiln.codegen import js, wgsl
+from webkiln.codegen import js, wgsl, wgsl_workgroups
 from webkiln.codegen.sources import Sources, element_offsets, sources_of
 from webkiln.codegen.steps import (
     BLOCKS,
@@ -39,6 +39,8 @@ DATA = (
     "runtime/engines/narrowing.js",
 )
 
+DOT_PRODUCT = "wk_dot_int8("
+"""Called in shaders that need `webgpu_dot_product.js`."""
 ARGUMENT_BLOCK = 256
 """Alignment of dynamic offsets of uniform buffers, in bytes."""
 
@@ -51,7 +53,8 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         operands = sources.launched(name).operands
         words = map(size, [*element_offsets(operands, entry), *entry["args"]])
         count = _launched(sources, entry)
-        return f"step.launch('{name}', {size(count)}, [{', '.join(words)}])"
+        segments = f", {entry['segments']}" if "segments" in entry else ""
+        return f"step.launch('{name}', {size(count)}, [{', '.join(words)}]{segments})"
 
     language = Language(
         counter="let ",
@@ -68,14 +71,21 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
     words = max(
         (2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2
     )
-    engine, metadata = templates.engine("webgpu"), runtime_literal(program)
+    shaders, by_feature = _shaders(sources, templates), _variants(sources.kernels, templates)
+    texts = [text for item in (shaders, *by_feature.values()) for text in item.values()]
+    extensions = _extensions(program, texts)
+    engine, metadata = (
+        templates.engine("webgpu_open", *(module for module, _ in extensions.values())),
+        runtime_literal(program),
+    )
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgpu.js",
         program=metadata,
         engine=engine,
-        shaders=_shaders(sources, templates),
-        variants=_variants(sources.kernels, templates),
+        extensions={key: name for key, (_, name) in extensions.items()},
+        shaders=shaders,
+        variants=by_feature,
         devices=_devices(program["init"], program["main"]),
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
@@ -92,6 +102,18 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         ],
     )
     (folder / "webgpu.js").write_text(text)
+
+
+def _extensions(program: Mapping[str, Any], shaders: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """What the engine needs beyond its usual modules, by its name in `GeneratedCode`: the module
+    and what it exports.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    if "segments" in program:
+        found["Engine"] = ("webgpu_segments", "SegmentedEngine")
+    if any(DOT_PRODUCT in text for text in shaders):
+        found["rewrite"] = ("webgpu_dot_product", "withDotProduct")
+    return found
 
 
 def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
@@ -137,7 +159,7 @@ def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, 
     """Feature of a device -> name -> the shader that replaces the default one."""
     shaders: dict[str, dict[str, str]] = {}
     for name, kernel in kernels.items():
-        for groups in wgsl.variants(kernel):
+        for groups in wgsl_workgroups.variants(kernel):
             shaders.setdefault(groups.feature, {})[name] = (
                 f"`{wgsl.print_kernel(kernel, templates, groups)}`"
             )
@@ -178,7 +200,7 @@ def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> int | str:
 
 def _groups(invocations: dim.Size) -> int | str:
     """The number of workgroups of the usual size."""
-    return size_to_json(_chunks(invocations, wgsl.WORKGROUP))
+    return size_to_json(_chunks(invocations, wgsl_workgroups.WORKGROUP))
 
 
 def _chunks(size: dim.Size, span: int) -> dim.Size:

@@ -1,0 +1,134 @@
+"""Segments: buffers of a GPU beside the arena, with constants that only launches read.
+
+Many devices bind at most 128 MiB of a buffer, so that larger programs keep constants in several.
+Constants that only some devices read, such as the filters of Winograd convolutions, have segments
+that other devices neither allocate nor fill.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from webkiln.ir.dim import Size, known
+from webkiln.ir.solve import nominal_size
+from webkiln.nest.program import Program
+from webkiln.nest.steps import DeviceBranch, NestCall, Step, Workgroups, every_step, operand_names
+from webkiln.plan.memory import align_up
+
+SMALL = 1 << 16
+"""The bytes of a constant that is not worth a binding of its own."""
+BINDINGS = 7
+"""The segments that a launch can use. Every device binds eight buffers, one of which is the arena.
+"""
+
+Bindings = tuple[tuple[int, ...], list[int]]
+"""The binding of each operand of a launch, and the segments in the order of their bindings."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """A buffer of `bytes` that devices with less than `below` multiprocessors have."""
+
+    below: float
+    bytes: int = 0
+
+
+class Segments:
+    """The segments of a program, and the constants in them: name -> segment and offset. `limit`:
+    the bytes of a segment, unless a single constant has more.
+    """
+
+    def __init__(self, limit: int, alignment: int) -> None:
+        self.limit, self.alignment = limit, alignment
+        self.all: list[Segment] = []
+        self.places: dict[str, tuple[int, int]] = {}
+
+    def add(self, name: str, size: int, below: float) -> None:
+        """Allocate a constant in the last segment for the same devices, or in a new one."""
+        last = max((n for n, item in enumerate(self.all) if item.below == below), default=-1)
+        if last < 0 or self.all[last].bytes + size > self.limit:
+            last = len(self.all)
+            self.all.append(Segment(below))
+        segment = self.all[last]
+        self.places[name] = (last, segment.bytes)
+        end = align_up(segment.bytes + size, self.alignment)
+        assert isinstance(end, int)
+        segment.bytes = end
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [
+            {"bytes": item.bytes, **({"below": item.below} if item.below != inf else {})}
+            for item in self.all
+        ]
+
+
+def choose_segments(
+    program: Program, sizes: Mapping[str, Size], segments: Segments, *, exceeds: bool
+) -> Segments:
+    """Fill empty segments with constants of these `sizes` in bytes: all those beyond `SMALL` if the
+    arena `exceeds` the limit, else those that only some devices read.
+    """
+    initial = {state.initial for state in program.states}
+    below = {
+        name: end
+        for name, end in _readers(program).items()
+        if end != inf or (exceeds and nominal_size(sizes[name]) >= SMALL)
+    }
+    order = [name for name in below if name in program.repackable - initial and sizes[name]]
+    while True:
+        for name in order:
+            size = known(sizes[name], f"the constant {name}")
+            segments.add(name, size, below[name])
+        crowded = _crowded(program, segments.places)
+        if not crowded:
+            return segments
+        order = [name for name in order if name not in crowded]
+        segments = Segments(segments.limit, segments.alignment)
+
+
+def _readers(program: Program) -> dict[str, float]:
+    """The constants that launches read, by first use, and the number of multiprocessors from which
+    devices do not read them.
+    """
+    found: dict[str, float] = {}
+
+    def visit(steps: Iterable[Step], end: float) -> None:
+        for step in steps:
+            if isinstance(step, DeviceBranch):
+                visit(step.then, end)
+                visit(step.otherwise, min(end, step.least))
+                continue
+            for name in operand_names(step):
+                found[name] = max(found.get(name, 0), end)
+            for block in step.blocks:
+                visit(block, end)
+
+    visit(program.steps, inf)
+    for call in reversed(program.init):
+        end = max(found.get(view.name, 0) for view in call.outputs)
+        for view in call.inputs:
+            if view.name in found:
+                found[view.name] = max(found[view.name], end)
+    constants = program.constants
+    return {name: end for name, end in found.items() if name in constants}
+
+
+def _crowded(program: Program, places: Mapping[str, tuple[int, int]]) -> set[str]:
+    """The constants of the first launch that uses more segments than a device binds."""
+    for step in every_step((*program.init, *program.steps)):
+        if isinstance(step, Workgroups | NestCall):
+            inner = every_step([step])
+            names = {name for item in inner for name in operand_names(item) if name in places}
+            if len({places[name][0] for name in names}) > BINDINGS:
+                return names
+    return set()
+
+
+def bindings(numbers: Sequence[int | None]) -> Bindings:
+    """The binding of each operand of a launch, by the segment that it lies in: 0 for the arena,
+    then the segments in order of first use, which are also returned.
+    """
+    used = list(dict.fromkeys(number for number in numbers if number is not None))
+    places = tuple(0 if number is None else used.index(number) + 1 for number in numbers)
+    return (places if used else ()), used
