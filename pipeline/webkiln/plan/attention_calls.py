@@ -3,11 +3,11 @@ the values that it weights.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webkiln.ir.dim import Size
-from webkiln.nest.expr import Expr, apply
-from webkiln.nest.nest import load_guard, load_index
+from webkiln.nest.expr import Expr, apply, load, rebuild
+from webkiln.nest.nest import Operand, load_guard, load_index
 from webkiln.nest.steps import NestCall
 
 Names = tuple[str, ...]
@@ -19,7 +19,8 @@ Writers = Mapping[str, NestCall]
 class Attention:
     """Five calls. `weights` computes exp(score - maximum), times other factors, and may divide by
     the total; otherwise `product` reads the total. `rows` are the loops of `scores` over rows, and
-    `key` is that along a row.
+    `key` is that along a row. `copies` are calls that transpose what `scores` multiplies, which
+    here reads the originals.
     """
 
     scores: NestCall
@@ -29,10 +30,16 @@ class Attention:
     product: NestCall
     rows: Names
     key: str
+    copies: tuple[NestCall, ...] = ()
 
     @property
     def calls(self) -> tuple[NestCall, ...]:
         return (self.scores, self.maximum, self.weights, self.total, self.product)
+
+    @property
+    def results(self) -> Names:
+        """The buffers that the calls write, and the copies."""
+        return tuple(call.outputs[0].name for call in (*self.copies, *self.calls))
 
     @property
     def between(self) -> Names:
@@ -59,8 +66,54 @@ def match_attention(product: NestCall, writers: Writers) -> Attention | None:
         if writer is not None and len(product.nest.reduce) == 1:
             found = _match_weights(writer, product, writers)
             if found is not None and _is_consistent(found, factor):
-                return found
+                return _without_copies(found, writers)
     return None
+
+
+def _without_copies(found: Attention, writers: Writers) -> Attention:
+    """The attention with scores that read the originals of transposed operands."""
+    scores, copies = found.scores, list[NestCall]()
+    for position, view in enumerate(scores.inputs):
+        copy = writers.get(view.name)
+        loops = _copied_loops(copy) if copy is not None else None
+        if copy is not None and loops is not None and copy.outputs[0] == view:
+            scores = _reading_original(scores, position, copy, loops)
+            copies.append(copy)
+    return replace(found, scores=scores, copies=tuple(copies))
+
+
+def _reading_original(call: NestCall, position: int, copy: NestCall, loops: Names) -> NestCall:
+    """The call with an input instead of its copy, which has `loops` along its dimensions."""
+    source = copy.nest.outputs[0].value
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op != "load" or expr.value[0] != position:
+            return None
+        places = dict(zip(loops, load_index(expr), strict=True))
+        moved = [
+            rebuild(item, lambda e: places.get(e.value) if e.op == "axis" else None)
+            for item in load_index(source)
+        ]
+        return load(position, expr.type, moved, *(load_guard(expr) or ()))
+
+    original = copy.inputs[source.value[0]]
+    inputs = (*call.inputs[:position], original, *call.inputs[position + 1 :])
+    operands = tuple(Operand(item.type.dtype, item.type.rank) for item in inputs)
+    return replace(call, nest=replace(call.nest.map(change), inputs=operands), inputs=inputs)
+
+
+def _copied_loops(call: NestCall) -> Names | None:
+    """The loops along the dimensions of what a call writes, if it only moves elements."""
+    if not _stores_once(call) or call.nest.reduce:
+        return None
+    (out,) = call.nest.outputs
+    value = out.value
+    if value.op != "load" or load_guard(value) is not None:
+        return None
+    if any(item.op not in ("axis", "const") for item in load_index(value)):
+        return None
+    names = loops_along(call, out.index, call.outputs[0].shape)
+    return names if names is not None and set(names) == set(sizes_of(call)) else None
 
 
 def _match_weights(weights: NestCall, product: NestCall, writers: Writers) -> Attention | None:
@@ -71,9 +124,11 @@ def _match_weights(weights: NestCall, product: NestCall, writers: Writers) -> At
     if shifted is None:
         return None
     scores, maximum = (_writer(weights, item, writers) for item in shifted.args[0].args)
-    divisors = [_writer(weights, divisor, writers)] if divisor is not None else [
-        _writer(product, expr, writers) for expr in product.nest.loads
-    ]
+    divisors = (
+        [_writer(weights, divisor, writers)]
+        if divisor is not None
+        else [_writer(product, expr, writers) for expr in product.nest.loads]
+    )
     totals = [call for call in divisors if call is not None and _reduces(call, "sum")]
     if scores is None or maximum is None or len(totals) != 1 or not scores.nest.is_contraction:
         return None

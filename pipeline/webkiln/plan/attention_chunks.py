@@ -35,7 +35,12 @@ Place = tuple[View, tuple[Expr, ...]]
 
 
 class Chunks:
-    """The launches of attention with `keys` keys to a chunk. `counters` number their workgroups."""
+    """The launches of attention with `keys` keys to a chunk. `counters` number their workgroups.
+
+    The names of buffers end in `s`, `m`, `w` and `t` for the scores, maxima, weights and totals of
+    a workgroup, in `ms`, `ts` and `ys` for the maxima, totals and sums of all chunks, and in `max`
+    and `sum` for the maximum and the total of a row.
+    """
 
     def __init__(
         self, found: Attention, layout: Layout, keys: int, counters: tuple[str, str], target: Target
@@ -57,17 +62,19 @@ class Chunks:
         scores, maximum, weights, total = found.between
         rows = layout.shape
         self.inside: dict[str, Place] = {
-            scores: (self._view("scores", (*rows, keys)), (*self.local, axis("k"))),
-            maximum: (self._view("maximum", rows), self.local),
-            weights: (self._view("weights", (*rows, keys)), (*self.local, axis("k"))),
-            total: (self._view("total", rows), self.local),
+            scores: (self._view("s", (*rows, keys)), (*self.local, axis("k"))),
+            maximum: (self._view("m", rows), self.local),
+            weights: (self._view("w", (*rows, keys)), (*self.local, axis("k"))),
+            total: (self._view("t", rows), self.local),
         }
         chunks = (*layout.sizes, self.count)
-        self.column, columns = column_of(found)
+        columns = column_of(found)
+        assert columns is not None
+        self.column, width = columns
         self.parts = Parts(
-            self._view("maxima", (*chunks, COPIES)),
-            self._view("totals", (*chunks, COPIES)),
-            self._view("sums", (*chunks, columns)),
+            self._view("ms", (*chunks, COPIES)),
+            self._view("ts", (*chunks, COPIES)),
+            self._view("ys", (*chunks, width)),
         )
 
     def _place_rows(self) -> None:
@@ -86,7 +93,7 @@ class Chunks:
 
     def _view(self, name: str, shape: Sequence[Size]) -> View:
         stem = self.found.product.outputs[0].name
-        return View(f"{stem}~chunks{self.keys}.{name}", Type("float32", tuple(shape)))
+        return View(f"{stem}~{self.keys}{name}", Type("float32", tuple(shape)))
 
     def launches(self) -> tuple[Workgroups, Workgroups]:
         """The launch of all chunks, and the one that merges them."""
@@ -100,7 +107,7 @@ class Chunks:
         )
         shared = tuple(view.name for view, _ in self.inside.values())
         count = self.layout.blocks * self.count
-        merge = Merging(self.found, self.parts, self.counters[1]).launch()
+        merge = Merging(self.found, self.parts, self.column, self.counters[1]).launch()
         return Workgroups(self.counters[0], count, members, self.size, shared), merge
 
     @property

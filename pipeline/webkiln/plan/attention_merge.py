@@ -18,7 +18,6 @@ from webkiln.plan.attention_rows import (
     Arguments,
     Store,
     changed_call,
-    column_of,
     product_rows,
     unravelled,
 )
@@ -39,8 +38,8 @@ class Parts:
 class Merging:
     """The launch that merges chunks. `counter` numbers its workgroups: the rows."""
 
-    def __init__(self, found: Attention, parts: Parts, counter: str) -> None:
-        self.found, self.counter = found, counter
+    def __init__(self, found: Attention, parts: Parts, column: Loop, counter: str) -> None:
+        self.found, self.column, self.counter = found, column, counter
         self.arguments = Arguments()
         *sizes, self.count, _ = parts.maxima.shape
         self.rows = prod(sizes)
@@ -48,13 +47,13 @@ class Merging:
             view.reshaped((self.rows, *view.shape[-2:]))
             for view in (parts.maxima, parts.totals, parts.sums)
         )
-        stem = parts.maxima.name.rpartition(".")[0]
+        stem = parts.maxima.name.removesuffix("ms")
         vector = Type("float32", (COPIES,))
-        self.maximum, self.total = (View(f"{stem}.{name}", vector) for name in ("highest", "sum"))
+        self.maximum, self.total = (View(f"{stem}{name}", vector) for name in ("max", "sum"))
         self.row = self.arguments.value(symbols.counter(counter))
         self.along = Loop("c", self.arguments.extent(self.count))
         self.copies = Loop("j", self.arguments.extent(COPIES))
-        self.size = schedules.merge_size(self.count, column_of(found)[1])
+        self.size = schedules.merge_size(self.count, parts.sums.shape[-1])
 
     def launch(self) -> Workgroups:
         members = (self._maximum(), self._total(), self._product())
@@ -86,7 +85,7 @@ class Merging:
 
     def _product(self) -> NestCall:
         """The sums of all chunks, and what the last call stores of them."""
-        call, (column, _) = self.found.product, column_of(self.found)
+        call, column = self.found.product, axis(self.column.axis)
         rows = product_rows(self.found)
         count = len(call.inputs)
         indices = map(self.arguments.value, self._indices(tuple(rows.values())))
@@ -104,10 +103,10 @@ class Merging:
 
         (out,) = call.nest.outputs
         value, index = rebuild(out.value, change), [rebuild(item, change) for item in out.index]
-        scaled = apply("mul", self._scale(count, count + 1), self._element(count + 3, axis(column.axis)))
+        scaled = apply("mul", self._scale(count, count + 1), self._element(count + 3, column))
         added = (self.maxima, self.maximum, self.total, self.sums)
         source = replace(call, inputs=(*call.inputs, *added))
-        return self._reduced(source, column, ("sum", scaled), (call.outputs[0], value, index))
+        return self._reduced(source, self.column, ("sum", scaled), (call.outputs[0], value, index))
 
     def _indices(self, sizes: Sequence[Size]) -> list[Size]:
         return unravelled(symbols.counter(self.counter), sizes)

@@ -1,7 +1,8 @@
 """The rows of attention that a workgroup computes, and their indices in the loops of its calls."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -13,12 +14,14 @@ from webkiln.nest.expr import INT, Expr, apply, arg, axis, const, rebuild, walk
 from webkiln.nest.nest import Accumulator, Loop, Nest, Operand, load_index, make_output
 from webkiln.nest.steps import NestCall, View
 from webkiln.plan.attention_calls import Attention, loops_along, sizes_of
+from webkiln.plan.vectors import contiguous
 
 ROWS = 16
 """The rows of a workgroup, at most."""
 LEADING = 4
 """The rows along all loops but the last, where a workgroup has a block of the last one."""
 
+VECTOR = 4
 Store = tuple[View, Expr, Sequence[Expr]]
 """An output, the value that is stored, and its index."""
 
@@ -116,10 +119,15 @@ def _own_loops(found: Attention) -> int:
                 continue
             if not any(depends(item, key) for item in load_index(expr)):
                 continue
-            moved = rebuild(expr, lambda e, to=place: to.get(e.value) if e.op == "axis" else None)
+            moved = rebuild(expr, partial(_placed, place))
             used = [d + 1 for d, name in enumerate(names) if depends(moved, name)]
             count = max([count, *used])
     return count
+
+
+def _placed(places: Mapping[str, Expr], expr: Expr) -> Expr | None:
+    """What replaces a loop."""
+    return places.get(expr.value) if expr.op == "axis" else None
 
 
 def product_rows(found: Attention) -> dict[str, Size]:
@@ -154,9 +162,9 @@ def regrouped(
             flat = flat * arguments.value(size) + index
         inner = names[start : start + width]
         for number, name in reversed(list(enumerate(inner))):
-            size = arguments.value(loops[name])
-            found[name] = apply("irem", flat, size) if number else flat
-            flat = apply("idiv", flat, size) if number else flat
+            along = arguments.value(loops[name])
+            found[name] = apply("irem", flat, along) if number else flat
+            flat = apply("idiv", flat, along) if number else flat
         first, start = first + count, start + width
     return found
 
@@ -169,12 +177,19 @@ def _equal_spans(sizes: Sequence[Size], others: Sequence[Size]) -> Iterator[tupl
             yield count, width
 
 
-
-def column_of(found: Attention) -> tuple[Loop, Size]:
-    """The loop of the last call over columns of values, and its extent."""
-    rows = product_rows(found)
-    (loop,) = (loop for loop in found.product.nest.axes if loop.axis not in rows)
-    return loop, found.product.args[loop.extent.value]
+def column_of(found: Attention) -> tuple[Loop, int] | None:
+    """The loop of the last call over columns of values, and its extent, if these are whole vectors
+    in memory.
+    """
+    call, rows = found.product, product_rows(found)
+    loops = [loop for loop in call.nest.axes if loop.axis not in rows]
+    size = call.args[loops[0].extent.value] if len(loops) == 1 else 0
+    if dim.is_symbolic(size) or size == 0 or size % VECTOR:
+        return None
+    name = loops[0].axis
+    indices = [load_index(e) for e in walk([call.nest.accumulators[0].body]) if e.op == "load"]
+    moving = [index for index in indices if any(depends(item, name) for item in index)]
+    return (loops[0], size) if all(contiguous(index, name) for index in moving) else None
 
 
 def changed_call(

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from webkiln.ir import dim
 from webkiln.ir.dim import Size
+from webkiln.ir.types import Type
 from webkiln.nest.choice import Choice
 from webkiln.nest.schedule import InvocationSchedule, Tile, Workgroup
-from webkiln.nest.steps import NestCall
+from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
 from webkiln.plan.alignment import is_aligned
 from webkiln.plan.schedule import choose
@@ -17,7 +18,7 @@ VECTOR = 4
 SIZES = (64, 128, 256)
 """Invocations of a workgroup."""
 KEYS = 16
-"""Keys that an invocation multiplies by values, and chunks of a row that are read at a time."""
+"""The keys that an invocation multiplies by values at once, at most, and the chunks of a row."""
 LANES = (32, 16, 8)
 """Elements of a key that an invocation reads at once."""
 TILE = 4
@@ -33,6 +34,15 @@ def chunk_size(keys: int) -> int:
     return max(SIZES[1], min(keys, SIZES[-1]))
 
 
+def chunk_bytes(rows: int, keys: int, columns: int) -> int:
+    """The workgroup memory of a workgroup that computes a chunk: scores and weights, and what its
+    invocations share of maxima, totals and sums.
+    """
+    size = chunk_size(keys)
+    shared = 16 * (size - invocations_along(columns, size)) * min(rows, TILE)
+    return 8 * rows * (keys + 1) + (8 * size if rows <= FEW else 0) + shared
+
+
 def merge_size(chunks: Size, columns: Size) -> int:
     """The invocations of a workgroup that merges chunks."""
     if dim.is_symbolic(chunks) or dim.is_symbolic(columns):
@@ -43,8 +53,8 @@ def merge_size(chunks: Size, columns: Size) -> int:
 
 def scores(call: NestCall, rows: int, target: Target) -> NestCall:
     """Scores [rows.., keys]. An invocation reads whole keys, if these are contiguous."""
-    choice = choose(call, target, ())
-    schedule = choice.schedule
+    wide = call.with_views(lambda view: _widened(view, target))
+    schedule = choose(wide, target, ()).schedule
     assert isinstance(schedule, InvocationSchedule)
     vector = schedule.tile.vector
     if vector is None or vector not in {loop.axis for loop in call.nest.reduce}:
@@ -60,14 +70,21 @@ def scores(call: NestCall, rows: int, target: Target) -> NestCall:
     return _scheduled(call, InvocationSchedule((*order, *last), tile))
 
 
+def _widened(view: View, target: Target) -> View:
+    """A view of words, for the schedules of which narrow elements have vectors as well."""
+    return View(view.name, Type(target.stored(view.type.dtype), view.shape))
+
+
 def _rows_together(call: NestCall, rows: int) -> tuple[str, int] | tuple[()]:
-    """The last loop over rows, and the rows of a tile, if there are several."""
-    if not rows:
-        return ()
-    loop = call.nest.axes[rows - 1]
-    size = call.args[loop.extent.value]
-    count = TILE if dim.is_symbolic(size) else min(size, TILE)
-    return (loop.axis, count) if count > 1 else ()
+    """The innermost loop over rows of which there are several, and the rows of a tile. A loop whose
+    size is not known has one row in most steps of a decoder.
+    """
+    loops = [(loop, call.args[loop.extent.value]) for loop in call.nest.axes[:rows]]
+    several = [item for item in loops if not dim.is_symbolic(item[1]) and item[1] > 1]
+    if not several:
+        return (loops[-1][0].axis, TILE) if loops else ()
+    loop, size = several[-1]
+    return loop.axis, min(dim.known(size, "rows"), TILE)
 
 
 def row_reduction(call: NestCall, keys: int, rows: int, size: int) -> NestCall:
@@ -88,21 +105,27 @@ def elements(call: NestCall) -> NestCall:
 def vectors(call: NestCall) -> NestCall:
     """One vector to an invocation."""
     order = tuple(loop.axis for loop in call.nest.axes)
-    return _scheduled(call, InvocationSchedule(order, Tile(order[-1], VECTOR), whole=True, aligned=True))
+    return _scheduled(
+        call, InvocationSchedule(order, Tile(order[-1], VECTOR), whole=True, aligned=True)
+    )
 
 
 def products(call: NestCall, rows: int, size: int) -> NestCall:
-    """Products [rows.., columns] of a multiple of 16 keys, which the invocations of a workgroup
+    """Products [rows.., columns] of a power of two of keys, which the invocations of a workgroup
     divide among them.
     """
     shared = _rows_together(call, rows)
     tile = Tile(call.nest.axes[-1].axis, VECTOR, *shared)
     columns = _columns(call, size)
-    workgroup = Workgroup(columns, parts=size // columns, depth=KEYS)
+    keys = dim.known(call.args[call.nest.reduce[0].extent.value], "keys")
+    depth = min(max(keys * columns // size, VECTOR), KEYS)
+    workgroup = Workgroup(columns, parts=size // columns, depth=depth)
     order = [loop.axis for loop in call.nest.axes[:-1] if loop.axis != tile.axis]
     last = (tile.axis,) if tile.axis else ()
     order = [*order, *last, call.nest.axes[-1].axis]
-    return _scheduled(call, _whole(call, InvocationSchedule(tuple(order), tile, workgroup=workgroup)))
+    return _scheduled(
+        call, _whole(call, InvocationSchedule(tuple(order), tile, workgroup=workgroup))
+    )
 
 
 def merged(call: NestCall, size: int) -> NestCall:
@@ -114,13 +137,17 @@ def merged(call: NestCall, size: int) -> NestCall:
     return _scheduled(call, _whole(call, schedule))
 
 
+def invocations_along(columns: int, size: int) -> int:
+    """The invocations along columns: a power of two, one for each vector if there are enough."""
+    count = 1
+    while count < size and count * VECTOR < columns:
+        count *= 2
+    return count
+
+
 def _columns(call: NestCall, size: int) -> int:
-    """The invocations along the last axis: a power of two that has as many vectors, at most."""
     extent = call.args[call.nest.axes[-1].extent.value]
-    columns = size
-    while not dim.is_symbolic(extent) and columns > 1 and columns // 2 * VECTOR >= extent:
-        columns //= 2
-    return columns
+    return invocations_along(dim.known(extent, "columns"), size)
 
 
 def _whole(call: NestCall, schedule: InvocationSchedule) -> InvocationSchedule:

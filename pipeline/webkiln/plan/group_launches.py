@@ -150,7 +150,9 @@ class _Grouping:
         self.counter = free_counter(program)
         self.constants = program.constants
         self.mentions = Counter(
-            name for step in every_step(emulated_steps(program.steps)) for name in operand_names(step)
+            name
+            for step in every_step(emulated_steps(program.steps))
+            for name in operand_names(step)
         )
         self.classes = target.invocations.classes if target.invocations else ()
 
