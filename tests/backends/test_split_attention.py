@@ -5,14 +5,18 @@ not full, masks of whole chunks, grouped heads, lengths that are set or computed
 import numpy as np
 import pytest
 
-from tests.backends.harness import prepare, run_programs
+from tests.backends.harness import TEMPLATES, prepare, run_programs
+from tests.backends.shaders import validate_wgsl
 from tests.lower.chain_graphs import attention, job, parsed, random_values
+from tests.programs import program
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
+from webkiln.codegen.wgsl_groups import print_group
 from webkiln.nest.run import run_program
-from webkiln.nest.steps import DeviceBranch, Workgroups
+from webkiln.nest.steps import DeviceBranch, Workgroups, every_step
 from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import run_graph
+from webkiln.plan.group_kernel import from_json
 
 SIZES = {"S": 300, "N": 3}
 INTEL = {"vendor": "intel", "architecture": "gen-12lp"}
@@ -57,6 +61,7 @@ GRAPHS = {
     "any number of keys": attention(1, 4, 1, "S", 64, mask=True),
     "any number of queries": attention(1, 3, "N", 700, 32, mask=True),
     "any number of queries, grouped heads": grouped(2, 3, "N", 513, 32),
+    "blocks of many rows": grouped(2, 16, "N", 300, 64),
     "any number of both": grouped(2, 3, "N", "S", 32),
     "transposed keys": grouped(2, 2, 1, 515, 64, turned=True),
 }  # fmt: skip
@@ -65,7 +70,7 @@ GRAPHS = {
 def chunked(result):
     return [
         step
-        for step in result.steps
+        for step in every_step(result.steps)
         if isinstance(step, DeviceBranch)
         and sum(isinstance(item, Workgroups) for item in step.then) == 2
     ]

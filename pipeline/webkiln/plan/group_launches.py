@@ -337,9 +337,8 @@ class _Grouping:
 
 
 def _is_group(step: Step) -> bool:
-    """Whether a step is the launch of a group, for some devices at least."""
-    inside = step.then if isinstance(step, DeviceBranch) else (step,)
-    return any(isinstance(item, Workgroups) for item in inside)
+    """Whether a step is or contains the launch of a group, for some devices at least."""
+    return any(isinstance(item, Workgroups) for item in every_step([step]))
 
 
 def _inside(name: str) -> str:

@@ -183,7 +183,6 @@ from webkiln.nest.program import Program, free_counter
 from webkiln.nest.steps import (
     DeviceBranch,
     NestCall,
-    Repeat,
     Step,
     Workgroups,
     every_step,
@@ -239,7 +238,7 @@ class _Splitting:
             call = _plain_call(step)
             name = members.get(call.outputs[0].name) if call is not None else None
             if call is None or name is None:
-                is_done = isinstance(step, DeviceBranch | Workgroups | Repeat)
+                is_done = isinstance(step, DeviceBranch | Workgroups)
                 result.append(step if is_done else step.map_blocks(self.block))
                 continue
             own[name].append(step)
