@@ -109,6 +109,26 @@ def test_other_products_are_not_divided(text):
     assert chunk_keys(planned(text), 132) == 0
 
 
+TURNED = """
+    input q: float32[2,2,1,64]
+    input k: float32[2,300,64]
+    input v: float32[2,300,64]
+    t: float32[2,64,300] = Transpose(k) {"perm":[0,2,1]}
+    a: float32[2,2,1,300] = Einsum(q, t) {"equation":"hgqd,hdk->hgqk"}
+    p: float32[2,2,1,300] = Softmax(a) {"axis":3}
+    y: float32[2,2,1,64] = Einsum(p, v) {"equation":"hgqk,hkd->hgqd"}
+    output out = y
+"""
+
+
+@pytest.mark.parametrize(("text", "count"), [(TURNED, 2), (TURNED + "output turned = t\n", 3)])
+def test_keys_are_transposed_only_for_others(text, count):
+    result = planned(text)
+    assert len(launches(result, 132)) == count
+    assert len(launches(result, 0)) == 6
+    assert chunk_keys(result, 132)
+
+
 def test_no_device_has_steps_that_it_does_not_run():
     """Queries whose product with the values has forms, on GPUs that take the chunks."""
     result = planned(grouped(2, 3, 300, queries=4))

@@ -57,8 +57,12 @@ class Attention:
         return tuple(sizes_of(self.scores)[name] for name in self.rows)
 
 
-def match_attention(product: NestCall, writers: Writers) -> Attention | None:
-    """The attention of which `product` is the last call."""
+def match_attention(
+    product: NestCall, writers: Writers, mentions: Mapping[str, int]
+) -> Attention | None:
+    """The attention of which `product` is the last call. `mentions`: how often steps name each
+    buffer.
+    """
     if not _stores_once(product) or not product.nest.is_contraction:
         return None
     for factor in product.nest.accumulators[0].body.args:
@@ -66,7 +70,8 @@ def match_attention(product: NestCall, writers: Writers) -> Attention | None:
         if writer is not None and len(product.nest.reduce) == 1:
             found = _match_weights(writer, product, writers)
             if found is not None and _is_consistent(found, factor):
-                return _without_copies(found, writers)
+                private = {name: call for name, call in writers.items() if mentions[name] == 2}
+                return _without_copies(found, private)
     return None
 
 
@@ -109,6 +114,8 @@ def _copied_loops(call: NestCall) -> Names | None:
     (out,) = call.nest.outputs
     value = out.value
     if value.op != "load" or load_guard(value) is not None:
+        return None
+    if call.inputs[value.value[0]].type.dtype != call.outputs[0].type.dtype:
         return None
     if any(item.op not in ("axis", "const") for item in load_index(value)):
         return None

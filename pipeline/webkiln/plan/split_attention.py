@@ -258,7 +258,7 @@ class _Splitting:
             and view.name not in self.source.live_out
         }
         for position, call in enumerate(plain):
-            found = match_attention(call, writers) if call is not None else None
+            found = match_attention(call, writers, self.mentions) if call is not None else None
             if found is not None and self._is_apart(found, plain[:position], steps):
                 yield found
 
