@@ -4,7 +4,6 @@ the sums of one chunk for some rows, and the launch that merges the chunks of ea
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from webkiln.ir import dim, symbols
 from webkiln.ir.dim import Size
@@ -143,7 +142,7 @@ class Chunks:
         made = self._call(
             found.maximum, self.loops, [self.along], [("max", element)], [(view, lowest, index)]
         )
-        return schedules.row_reduction(made, self.keys, prod(self.layout.shape), self.size)
+        return schedules.row_reduction(made)
 
     def _weights(self) -> NestCall:
         call, rows = self.found.weights, weight_rows(self.found)
@@ -164,7 +163,7 @@ class Chunks:
         made = self._call(
             call, self.loops, [self.along], [("sum", body)], [(view, acc(0, FLOAT), index)]
         )
-        return schedules.row_reduction(made, self.keys, prod(self.layout.shape), self.size)
+        return schedules.row_reduction(made)
 
     def _statistics(self) -> NestCall:
         """The maximum and the total of the chunk, for each row."""

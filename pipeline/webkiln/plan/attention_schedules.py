@@ -20,12 +20,9 @@ SIZES = (64, 128, 256)
 KEYS = 16
 """The keys that an invocation multiplies by values at once, at most, and the chunks of a row."""
 LANES = (32, 16, 8)
-"""Elements of a key that an invocation reads at once."""
+"""Elements of a row that an invocation reads at once."""
 TILE = 4
 """Rows that share the keys or values that an invocation reads."""
-LONG = 64
-"""Elements of a row that a workgroup reduces together, if there are at most `FEW` rows."""
-FEW = 2
 WHY = "by chunks of keys"
 
 
@@ -35,12 +32,12 @@ def chunk_size(keys: int) -> int:
 
 
 def chunk_bytes(rows: int, keys: int, columns: int) -> int:
-    """The workgroup memory of a workgroup that computes a chunk: scores and weights, and what its
-    invocations share of maxima, totals and sums.
+    """The workgroup memory of a workgroup that computes a chunk: scores, maxima, weights, totals and
+    what its invocations share of sums.
     """
     size = chunk_size(keys)
     shared = 16 * (size - invocations_along(columns, size)) * min(rows, TILE)
-    return 8 * rows * (keys + 1) + (8 * size if rows <= FEW else 0) + shared
+    return 8 * rows * (keys + 1) + shared
 
 
 def merge_size(chunks: Size, columns: Size) -> int:
@@ -87,14 +84,13 @@ def _rows_together(call: NestCall, rows: int) -> tuple[str, int] | tuple[()]:
     return loop.axis, min(dim.known(size, "rows"), TILE)
 
 
-def row_reduction(call: NestCall, keys: int, rows: int, size: int) -> NestCall:
-    """A reduction of rows of `keys` elements."""
+def row_reduction(call: NestCall) -> NestCall:
+    """A reduction of rows, one to an invocation: a workgroup that shared one would have as many
+    partial results to add as there are vectors in a row.
+    """
     (loop,) = call.nest.reduce
-    shares = keys >= LONG and rows <= FEW
     order = tuple(item.axis for item in call.nest.axes)
-    workgroup = Workgroup(parts=size) if shares else None
-    tile = Tile(loop.axis, VECTOR)
-    return _scheduled(call, InvocationSchedule(order, tile, workgroup=workgroup))
+    return _scheduled(call, InvocationSchedule(order, Tile(loop.axis, LANES[1])))
 
 
 def elements(call: NestCall) -> NestCall:

@@ -76,8 +76,7 @@ after:
         y~64m: float32[] = nest(y~64s: float32[64]) @p
           where p0 = 64
           why by chunks of keys
-          schedule kind = "invocations"; tile = {"vector": "r0", "lanes": 4}
-          schedule workgroup = {"parts": 128}
+          schedule kind = "invocations"; tile = {"vector": "r0", "lanes": 16}
           reduce r0 < p0
           acc0 = max(in0[r0])
           out0[] = max(acc0, -3.4028234663852886e+38)
@@ -90,8 +89,7 @@ after:
         y~64t: float32[] = nest(y~64w: float32[64]) @p
           where p0 = 64
           why by chunks of keys
-          schedule kind = "invocations"; tile = {"vector": "r0", "lanes": 4}
-          schedule workgroup = {"parts": 128}
+          schedule kind = "invocations"; tile = {"vector": "r0", "lanes": 16}
           reduce r0 < p0
           acc0 = sum(in0[r0])
           out0[] = acc0
