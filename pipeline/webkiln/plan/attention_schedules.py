@@ -32,8 +32,8 @@ def chunk_size(keys: int) -> int:
 
 
 def chunk_bytes(rows: int, keys: int, columns: int) -> int:
-    """The workgroup memory of a workgroup that computes a chunk: scores, maxima, weights, totals and
-    what its invocations share of sums.
+    """The workgroup memory for a chunk, in bytes: scores, maxima, weights, totals, and what
+    invocations share of sums.
     """
     size = chunk_size(keys)
     shared = 16 * (size - invocations_along(columns, size)) * min(rows, TILE)
