@@ -29,6 +29,7 @@ class Sizes:
 
 
 SMALL = Sizes()
+LONG = Sizes(layers=1, length=300)
 WRITES = ("index_copy", "index_put", "where", "slices")
 """Ways in which a run writes its rows to the caches."""
 
@@ -111,7 +112,13 @@ def with_rounding(module: Decoder, dtype: str) -> Decoder:
     return module
 
 
-def made() -> tuple[Decoder, tuple[Tensor, Tensor]]:
+def made(sizes: Sizes = SMALL) -> tuple[Decoder, tuple[Tensor, Tensor]]:
     """The module with random weights, and sample inputs."""
     torch.manual_seed(1)
-    return Decoder().eval(), (torch.zeros(1, 3, dtype=torch.int64), torch.arange(3))
+    module = Decoder(sizes=sizes).eval()
+    return module, (torch.zeros(1, 3, dtype=torch.int64), torch.arange(3))
+
+
+def with_long_caches() -> tuple[Decoder, tuple[Tensor, Tensor]]:
+    """A module with caches that real GPUs divide among workgroups."""
+    return made(LONG)

@@ -15,7 +15,7 @@ from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen.wgsl_groups import print_group
 from webkiln.nest.run import run_program
-from webkiln.nest.steps import DeviceBranch, Workgroups
+from webkiln.nest.steps import DeviceBranch, Workgroups, every_step
 from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import run_graph
 from webkiln.plan.group_kernel import from_json
@@ -52,7 +52,8 @@ def test_interpreter_of_each_class(name):
     values = random_values(graph, sizes=SIZES)
     result = REGISTRY["webgpu"].plan(graph)
     verify(result)
-    branches = [step for step in result.steps if isinstance(step, DeviceBranch)]
+    every = list(every_step(result.steps))
+    branches = [step for step in every if isinstance(step, DeviceBranch)]
     assert any(isinstance(step, Workgroups) for branch in branches for step in branch.then)
     reference, _ = run_graph(graph, values, values)
     for multiprocessors in (0, 8, 132):

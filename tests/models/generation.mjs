@@ -1,8 +1,9 @@
 import { encode, decode, placeholdersOf } from '/harness/harness.js';
 
 /** Run by harness_page.js: run a bundle on each set in turn, without a reset, and the first one again
- * after a reset. */
-export async function runSets({ bundle, backend, variant, count }, get, put) {
+ * after a reset. `adapter`: what the page tells about its GPU. */
+export async function runSets({ bundle, backend, variant, count, adapter }, get, put) {
+  if (adapter) Object.defineProperty(GPUDevice.prototype, 'adapterInfo', { get: () => adapter });
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], ...(variant ? { variant } : {}) });
   const run = async (set, answer) => {

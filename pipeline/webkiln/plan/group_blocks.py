@@ -31,6 +31,10 @@ BLOCKS = 128
 """Blocks that are enough: more rows to a block then mean fewer barriers."""
 FEW = 2
 """The tiles of sums that a workgroup shares one after another."""
+PARTS = 2
+"""The parts of a workgroup that divide the products of a recurrence, at least."""
+DEPTHS = (16, 8, 4)
+"""Steps of a sum that an invocation reads at once."""
 
 
 def launches(step: Step) -> int:
@@ -105,7 +109,7 @@ def block_rows(rows: Rows) -> int:
 def workgroup_size(rows: Rows, block: int) -> int:
     """The invocations of a workgroup. A barrier takes longer, the more there are: rows get few,
     products some, and a workgroup that computes everything, or a recurrence, as many as its largest
-    call has tiles.
+    call has tiles, or twice as many if these can divide its sums.
     """
     members = list(zip(calls(rows.steps), rows.covers, strict=True))
     if rows.sizes and not _repeats(rows):
@@ -118,12 +122,15 @@ def workgroup_size(rows: Rows, block: int) -> int:
     schedule = call.schedule
     assert isinstance(schedule, InvocationSchedule)
     tiles = _tiles(call, schedule, block) // nominal_size(prod(rows.sizes))
-    return next((size for size in SIZES if size >= tiles), SIZES[-1])
+    size = next((size for size in SIZES if size >= tiles), SIZES[-1])
+    doubled = min(PARTS * size, SIZES[-1])
+    divides = _repeats(rows) and not rows.sizes and _divided(call, schedule, block, doubled)
+    return doubled if divides else size
 
 
 def share_sums(step: Step, block: int, size: int) -> Step:
     """The step with smaller tiles where these leave invocations idle, and with sums that the
-    workgroup shares where a block has few long ones.
+    workgroup shares where a block has few long ones, or that its parts divide.
     """
     if not isinstance(step, NestCall):
         return step.map_blocks(lambda inner: tuple(share_sums(item, block, size) for item in inner))
@@ -139,10 +146,33 @@ def share_sums(step: Step, block: int, size: int) -> Step:
         and nominal_size(step.args[along[0].extent.value]) >= LONG_ROW
         and _tiles(step, schedule, block) <= FEW
     )
-    workgroup = Workgroup(parts=size) if shares else None
+    workgroup = Workgroup(parts=size) if shares else _divided(step, schedule, block, size)
     changed = replace(schedule, workgroup=workgroup)
     choice = replace(step.choice, schedule=changed, why="one of several in a launch")
     return replace(step, choice=choice)
+
+
+def _divided(
+    call: NestCall, schedule: InvocationSchedule, block: int, size: int
+) -> Workgroup | None:
+    """Parts of a workgroup that divide a sum, if one part has enough invocations for all tiles."""
+    name, vector = schedule.unroll, schedule.tile.vector
+    if name is None or vector is None or schedule.tile.axis is not None:
+        return None
+    columns, tiles = 1, _tiles(call, schedule, block)
+    while columns < tiles:
+        columns *= 2
+    extents = {
+        loop.axis: call.args[loop.extent.value] for loop in (*call.nest.axes, *call.nest.reduce)
+    }
+    along, length = extents[vector], extents[name]
+    if dim.is_symbolic(along) or dim.is_symbolic(length) or len(call.nest.reduce) > 1:
+        return None
+    if -(-along // schedule.tile.lanes) != tiles or columns * PARTS > size or length < LONG_ROW:
+        return None
+    parts = size // columns
+    depth = next((n for n in DEPTHS if length % n == 0 and length >= n * parts), 0)
+    return Workgroup(columns, parts=parts, depth=depth) if depth else None
 
 
 def _tiles(call: NestCall, schedule: InvocationSchedule, block: int) -> int:
@@ -156,8 +186,12 @@ def _tiles(call: NestCall, schedule: InvocationSchedule, block: int) -> int:
 
 def parts_bytes(steps: Sequence[Step], size: int) -> int:
     """An upper bound of the bytes in which invocations share sums."""
-    return sum(
-        4 * size * len(call.nest.accumulators) * call.schedule.tile.count
-        for call in calls(steps)
-        if any(loop.axis == call.schedule.tile.vector for loop in call.nest.reduce)
-    )
+    total = 0
+    for call in calls(steps):
+        schedule = call.schedule
+        assert isinstance(schedule, InvocationSchedule)
+        if any(loop.axis == schedule.tile.vector for loop in call.nest.reduce):
+            total += 4 * size * len(call.nest.accumulators) * schedule.tile.count
+        elif schedule.unroll is not None:
+            total += 4 * size * schedule.tile.lanes
+    return total

@@ -98,6 +98,7 @@ from webkiln.nest.steps import (
     operand_names,
 )
 from webkiln.nest.target import Target
+from webkiln.plan.device_steps import emulated_steps
 from webkiln.plan.group_blocks import (
     block_rows,
     factors,
@@ -149,20 +150,20 @@ class _Grouping:
         self.counter = free_counter(program)
         self.constants = program.constants
         self.mentions = Counter(
-            name for step in every_step(_plain(program.steps)) for name in operand_names(step)
+            name
+            for step in every_step(emulated_steps(program.steps))
+            for name in operand_names(step)
         )
         self.classes = target.invocations.classes if target.invocations else ()
 
     def block(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
-        plain = [[] if _is_group(step) else _plain([step]) for step in steps]
+        plain = [[] if _is_group(step) else emulated_steps([step]) for step in steps]
         position, group = 0, self._best(plain)
         while position < len(steps):
             later = self._best(plain[position + 1 :])
             if group is None or (later is not None and later.gain > group.gain):
-                step = steps[position]
-                is_done = isinstance(step, Workgroups | DeviceBranch)
-                result.append(step if is_done else step.map_blocks(self.block))
+                result.append(self._outside(steps[position]))
                 position, group = position + 1, later
             else:
                 end = position
@@ -173,6 +174,14 @@ class _Grouping:
                 result.append(self._launch(group, covered))
                 position, group = end, self._best(plain[end:])
         return tuple(result)
+
+    def _outside(self, step: Step) -> Step:
+        """A step that is in no group. Small devices may take a branch that contains groups."""
+        if isinstance(step, DeviceBranch) and _is_group(step):
+            is_large = step.least > self.classes[0].multiprocessors
+            return replace(step, otherwise=self.block(step.otherwise)) if is_large else step
+        done = isinstance(step, Workgroups | DeviceBranch)
+        return step if done else step.map_blocks(self.block)
 
     def _launch(self, group: Group, plain: Sequence[Step]) -> Step:
         """The launch of a group. Emulated GPUs run the steps one by one, which is as fast there."""
@@ -327,21 +336,9 @@ class _Grouping:
         return tuple(found)
 
 
-def _plain(steps: Sequence[Step]) -> list[Step]:
-    """The steps that an emulated GPU runs."""
-    result: list[Step] = []
-    for step in steps:
-        if isinstance(step, DeviceBranch):
-            result += _plain(step.otherwise)
-        else:
-            result.append(step.map_blocks(lambda block: tuple(_plain(block))))
-    return result
-
-
 def _is_group(step: Step) -> bool:
-    """Whether a step is the launch of a group, for some devices at least."""
-    inside = step.then if isinstance(step, DeviceBranch) else (step,)
-    return any(isinstance(item, Workgroups) for item in inside)
+    """Whether a step is or contains the launch of a group, for some devices at least."""
+    return any(isinstance(item, Workgroups) for item in every_step([step]))
 
 
 def _inside(name: str) -> str:

@@ -34,6 +34,7 @@ from webkiln.plan import (
     group_launches,
     pack_constants,
     plan_memory,
+    split_attention,
     split_products,
     storage,
 )
@@ -89,6 +90,7 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
         Pass("choose_schedules", partial(choose_schedules.run, target=target, tuning=tuning)),
         Pass("pack_constants", partial(pack_constants.run, target=target)),
         Pass("float16_storage", partial(float16_storage.run, target=target)),
+        Pass("split_attention", partial(split_attention.run, target=target)),
         Pass("group_launches", partial(group_launches.run, target=target)),
         Pass("plan_memory", partial(plan_memory.run, target=target, weights=settings.weights)),
     )
