@@ -68,6 +68,7 @@ from webkiln.plan.product_forms import (
     choose_forms,
     match_product,
 )
+from webkiln.plan.window_forms import has_few_channels, window_forms
 
 
 def run(program: Program, target: Target) -> Program:
@@ -100,7 +101,7 @@ def by_class(
     if runs is None or call.form is not None:
         return calls
     plain = canonicalize(call)
-    choices = _choices(plain, target, runs, constants)
+    choices = _choices(plain, target, runs, constants, sliding=has_few_channels(call))
     steps: tuple[Step, ...] = tuple(calls)
     last: tuple[NestCall, ...] = (plain,)
     for gpu, choice in zip(runs.classes, choices, strict=bool(choices)):
@@ -111,9 +112,19 @@ def by_class(
 
 
 def _choices(
-    call: NestCall, target: Target, runs: Invocations, constants: Collection[str]
+    call: NestCall,
+    target: Target,
+    runs: Invocations,
+    constants: Collection[str],
+    *,
+    sliding: bool,
 ) -> list[tuple[NestCall, ...]]:
-    """The calls that compute a contraction on each class of GPUs; none if it has no forms."""
+    """The calls that compute a contraction on each class of GPUs; none if it has no forms.
+    `sliding`: it may be a convolution of few channels.
+    """
+    windows = window_forms(call, target, constants) if sliding else None
+    if windows is not None:
+        return [(replace(call, form=form),) for form in windows]
     if (forms := depthwise_forms(call, target, constants)) is not None:
         return [(call if form is None else replace(call, form=form),) for form in forms]
     product = match_product(merge_rows(call, target, constants), target, constants)

@@ -170,9 +170,12 @@ def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> int | str:
             groups = min(known(groups, kernel.name), MOST_GROUPS)
         return size_to_json(groups)
     assert isinstance(schedule, InvocationSchedule)
-    total: dim.Size = 1
-    for name, extent in extents.items():
-        total = total * _chunks(extent, schedule.span(name))
+    tiles = {name: _chunks(extent, schedule.span(name)) for name, extent in extents.items()}
+    if schedule.window:
+        assert schedule.workgroup is not None
+        image = _chunks(prod(tiles[name] for name in schedule.image), schedule.workgroup.rows)
+        return size_to_json(image * tiles[schedule.order[-1]])
+    total: dim.Size = prod(tiles.values())
     return size_to_json(total) if schedule.workgroup else _groups(total)
 
 
