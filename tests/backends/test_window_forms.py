@@ -112,13 +112,13 @@ def reference(case, layout, values):
     return np.maximum(y.permute(*np.argsort(dims).tolist()).numpy() + values["r"], 0)
 
 
-def prepared(graph, **target):
+def prepared(graph, backend=REGISTRY["webgpu"]):
     rng = np.random.default_rng(len(graph.nodes))
     values = {
         item: rng.standard_normal(graph.type(item).shape).astype(np.float32)
         for item in (*graph.inputs, *graph.slots)
     }
-    compiled = program(graph, REGISTRY["webgpu"], "float32", **target)
+    compiled = program(graph, backend, "float32")
     shards = list(write(pieces(stored(graph), "float32"), values.__getitem__))
     return values, Prepared(compiled, {n: values[n] for n in graph.inputs}, shards)
 
@@ -152,6 +152,25 @@ def test_convolutions_match_pytorch(multiprocessors, layouts, tmp_path):
     )
     for (name, layout), (values, _), outputs in zip(names, cases, results, strict=True):
         expected = reference(CASES[name], layout, values)
+        assert relative_error(outputs["y"], expected) < 2e-5, (name, layout)
+
+
+def test_weights_stored_as_float16(tmp_path):
+    backend = with_target(REGISTRY["webgpu"], precision="float16")
+    names = [("7x7, stride 2", layout) for layout in LAYOUTS]
+    names.append(("columns that are no vectors", "NHWC"))
+    cases = [prepared(graph_of(CASES[name], layout), backend) for name, layout in names]
+    for _, item in cases:
+        assert "float16" in {
+            dtype
+            for kernel in item.program["kernels"].values()
+            if "window" in kernel["schedule"]
+            for dtype, _ in kernel["nest"]["inputs"]
+        }
+    results = run_programs([item for _, item in cases], "webgpu", tmp_path, adapter=ADAPTERS[8])
+    for (name, layout), (values, _), outputs in zip(names, cases, results, strict=True):
+        rounded = values | {n: values[n].astype(np.float16).astype(np.float32) for n in "wb"}
+        expected = reference(CASES[name], layout, rounded)
         assert relative_error(outputs["y"], expected) < 2e-5, (name, layout)
 
 
