@@ -31,7 +31,7 @@ from webkiln.nest.quotients import correct_quotients
 from webkiln.nest.schedule import InvocationSchedule, Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around
-from webkiln.plan.vector_products import VECTOR_PRODUCT
+from webkiln.plan.vector_products import VECTOR_PRODUCT, match_vectors
 
 WORKGROUP = 64
 """The invocations of a workgroup, unless its schedule states them."""
@@ -357,7 +357,9 @@ def legalised(kernel: Kernel) -> Kernel:
 def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
     if isinstance(kernel.schedule, TemplateSchedule):
-        memory = memory_of(replace(kernel, schedule=kernel.schedule.store))
+        step = match_vectors(kernel.nest)
+        words = () if step is None else (step.weights.packed,)
+        memory = memory_of(replace(kernel, schedule=kernel.schedule.store), words)
         return print_template(kernel, WgslTemplates(memory, groups), templates)
     memory = memory_of(kernel)
     return templates.render(

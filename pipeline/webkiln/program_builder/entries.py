@@ -40,7 +40,7 @@ from webkiln.plan.texels import draw
 from webkiln.plan.textures import staged_texture
 from webkiln.program_builder.group_entries import group_entry
 from webkiln.weights.encoding import BY_NAME
-from webkiln.weights.init import ELEMENTS, HEADER, decoding_call
+from webkiln.weights.init import ELEMENTS, HEADER, copied_halves, decoding_call
 from webkiln.weights.shards import Piece
 
 
@@ -230,12 +230,13 @@ class Entries:
     def _decode(self, piece: Piece) -> dict[str, Any]:
         name = piece.weight.name
         buffer = self.program.buffers[name]
-        packed = not self.target.draws
         panel = buffer.layout if isinstance(buffer.layout, PanelLayout) else None
         call, narrow = decoding_call(piece, panel, self.target)
+        call = self._stored_as(call, piece, panel)
         texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
-        choice = plain(call, self.target, "decodes weights") if packed else draw(call, texels)
-        call = _stored_as(call, buffer.storage, packed=packed)
+        choice = (
+            draw(call, texels) if self.target.draws else plain(call, self.target, "decodes weights")
+        )
         kernel = self._kernel(call.nest, choice.schedule)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
@@ -250,23 +251,28 @@ class Entries:
             "args": kernels.values(kernel, (*call.inputs, *call.outputs), call.args),
         }
 
+    def _stored_as(self, call: NestCall, piece: Piece, panel: PanelLayout | None) -> NestCall:
+        """A call that decodes a weight, with an output of the storage of its buffer. float32
+        narrowed to float16 is clamped; what a backend holds as float32 is not, and what arrives as
+        float16 is copied where only its readers hold it so.
+        """
+        storage = self.program.buffers[piece.weight.name].storage
+        if storage == "float16" and not self.target.stores_float16:
+            copied = copied_halves(piece, panel)
+            if copied is not None:
+                return copied
+        (view,) = call.outputs
+        if storage == "float16" != view.type.dtype:
+            return narrow(call, {view.name: storage}, packed=not self.target.draws)
+
+        def stored_view(other: View) -> View:
+            return replace(other, type=Type(storage, other.shape)) if other is view else other
+
+        return call.with_views(stored_view)
+
     def _staged(self, start: int, size: int, dtype: str) -> Any:
         """The operand of a launch that reads `size` bytes of encoded weights from `start`."""
         if self.target.draws:
             return staged_texture(start, size, dtype)
         assert self.program.memory is not None
         return self.program.memory["staging"]["offset"] + start
-
-
-def _stored_as(call: NestCall, storage: str, *, packed: bool) -> NestCall:
-    """A call that decodes a weight, with an output of this storage. float32 narrowed to float16 is
-    clamped; what a backend holds as float32 is not.
-    """
-    (view,) = call.outputs
-    if storage == "float16" != view.type.dtype:
-        return narrow(call, {view.name: storage}, packed=packed)
-
-    def stored_view(other: View) -> View:
-        return replace(other, type=Type(storage, other.shape)) if other is view else other
-
-    return call.with_views(stored_view)
