@@ -1,4 +1,5 @@
-"""Store intermediate values and weights as float16, and caches in their own dtype.
+"""Store intermediate values and weights as float16, and caches in their own dtype. Read weights
+that arrive as float16 as such.
 
 Calls still compute in float32. Stores round; values beyond the range of float16 become its largest
 finite value, so that no infinity arises. Variables that are read outside kernels (inputs, outputs,
@@ -55,8 +56,9 @@ after:
       out0[a0, a1] = tanh(in0[a0, a1])
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Protocol
 
 from webkiln.ir.dim import is_symbolic
@@ -66,7 +68,16 @@ from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Operand, Output, make_output
 from webkiln.nest.program import Buffer, PanelLayout, Program, map_calls
 from webkiln.nest.schedule import TemplateSchedule, has_aligned_vectors
-from webkiln.nest.steps import Copy, NestCall, View, closed_under_copies, every_step, operand_names
+from webkiln.nest.steps import (
+    Copy,
+    DeviceBranch,
+    NestCall,
+    Step,
+    View,
+    closed_under_copies,
+    every_step,
+    operand_names,
+)
 from webkiln.nest.target import Target
 from webkiln.plan.choose_schedules import selects_elements
 from webkiln.plan.schedule import plain
@@ -84,13 +95,13 @@ class Weights(Protocol):
 
 
 def run(program: Program, target: Target, weights: Weights | None = None) -> Program:
-    """Without a precision of float16, only the `weights` are float16 that arrive so, and that few
-    rows are multiplied by.
+    """Without a precision of float16, GPUs that no CPU emulates read those of the `weights` as
+    float16 that arrive so, and that few rows are multiplied by.
     """
     packed = not target.draws
     names = _narrowed(program, packed=packed) if target.stores_float16 else set[str]()
-    if weights is not None and not target.stores_float16:
-        names = _vector_weights(program, weights)
+    if weights is not None and not target.stores_float16 and (least := target.least_gpu):
+        program = _for_gpus(program, least, _vector_weights(program, weights))
     dtypes = dict.fromkeys(names, HALF) | _caches(program)
     if not dtypes:
         return program
@@ -156,6 +167,37 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
         }
     copies = [(step.source.name, step.target.name) for step in steps if isinstance(step, Copy)]
     return closed_under_copies(candidates, copies)
+
+
+def _for_gpus(program: Program, least: int, names: Collection[str]) -> Program:
+    """The program in which GPUs of at least so many multiprocessors read these weights as float16.
+    A software GPU takes 1.4 of the time to widen them.
+    """
+    dtypes = dict.fromkeys(names, HALF)
+
+    def block(steps: Sequence[Step], low: float, high: float) -> tuple[Step, ...]:
+        """`low` and `high`: the multiprocessors of the GPUs that run these steps."""
+        result: list[Step] = []
+        for step in steps:
+            if isinstance(step, DeviceBranch):
+                blocks = (
+                    block(step.then, max(low, step.least), high),
+                    block(step.otherwise, low, min(high, step.least)),
+                )
+                result.append(step.with_blocks(blocks))
+                continue
+            changed = narrow(step, dtypes, packed=True) if isinstance(step, NestCall) else step
+            if not isinstance(changed, NestCall) or changed is step:
+                result.append(step.map_blocks(lambda inner: block(inner, low, high)))
+            elif low >= least:
+                result.append(_in_groups(changed))
+            elif high <= least:
+                result.append(step)
+            else:
+                result.append(DeviceBranch(least, (_in_groups(changed),), (step,)))
+        return tuple(result)
+
+    return program.with_steps(block(program.steps, 0, inf))
 
 
 def _vector_weights(program: Program, weights: Weights) -> set[str]:

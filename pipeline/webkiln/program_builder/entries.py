@@ -249,18 +249,34 @@ class Entries:
             **({"narrow": narrow} if narrow else {}),
             "operands": [*staged, self.address(name)],
             "args": kernels.values(kernel, (*call.inputs, *call.outputs), call.args),
+            **self._copied(piece, panel),
         }
+
+    def _copied(self, piece: Piece, panel: PanelLayout | None) -> dict[str, Any]:
+        """The launch that copies float16 elements on GPUs whose kernels read them so."""
+        name = piece.weight.name
+        readers = (view for call in self.program.calls for view in call.inputs)
+        if self.program.buffers[name].storage == "float16" or all(
+            view.name != name or view.type.dtype != "float16" for view in readers
+        ):
+            return {}
+        call = copied_halves(piece, panel)
+        if call is None:
+            raise InternalError(f"{name} is read as float16, but does not arrive so")
+        kernel = self._kernel(call.nest, plain(call, self.target, "copies weights").schedule)
+        views = (*call.inputs, *call.outputs)
+        launch = {
+            "kernel": kernel.name,
+            "operands": [self._staged(0, piece.bytes, "float16"), self.address(name)],
+            "args": kernels.values(kernel, views, call.args),
+        }
+        return {"multiprocessors": self.target.least_gpu, "then": launch}
 
     def _stored_as(self, call: NestCall, piece: Piece, panel: PanelLayout | None) -> NestCall:
         """A call that decodes a weight, with an output of the storage of its buffer. float32
-        narrowed to float16 is clamped; what a backend holds as float32 is not, and what arrives as
-        float16 is copied where only its readers hold it so.
+        narrowed to float16 is clamped; what a backend holds as float32 is not.
         """
         storage = self.program.buffers[piece.weight.name].storage
-        if storage == "float16" and not self.target.stores_float16:
-            copied = copied_halves(piece, panel)
-            if copied is not None:
-                return copied
         (view,) = call.outputs
         if storage == "float16" != view.type.dtype:
             return narrow(call, {view.name: storage}, packed=not self.target.draws)

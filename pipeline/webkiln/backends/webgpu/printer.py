@@ -79,7 +79,13 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         devices=_devices(program["init"], program["main"]),
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
-        init=[launch(entry) for entry in program["init"]],
+        init=[
+            f"step.gpu.multiprocessors >= {entry['multiprocessors']} ?"
+            f" {launch(entry['then'])} : {launch(entry)}"
+            if "then" in entry
+            else launch(entry)
+            for entry in program["init"]
+        ],
         main=main,
         dynamic=is_dynamic(program["main"]),
         parameters=parameters(program),
@@ -99,6 +105,9 @@ def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
     multiprocessors, and their names.
     """
     found: dict[str, tuple[float, float]] = {entry["kernel"]: (0, inf) for entry in init}
+    for entry in init:
+        if "then" in entry:
+            found.setdefault(entry["then"]["kernel"], (entry["multiprocessors"], inf))
 
     def visit(steps: list[dict[str, Any]], first: float, end: float) -> None:
         for step in steps:
