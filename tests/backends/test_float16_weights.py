@@ -210,3 +210,31 @@ def test_rows_of_a_tied_table_are_selected(adapter, tmp_path):
     np.testing.assert_array_equal(outputs["rows"], rounded[given["ids"]])
     sums = given["x"].astype(np.float64) @ rounded.T
     np.testing.assert_allclose(outputs["sums"], sums, rtol=0, atol=2e-5 * np.abs(sums).max())
+
+
+@pytest.mark.parametrize("adapter", [None, GPU])
+def test_a_recurrence_of_products(adapter, tmp_path):
+    """States are multiplied by weights in each step, and the results by others."""
+    b = GraphBuilder("g", RULES)
+    x, first = b.input("x", "float32", (5, 1, 64)), b.slot("h", values_of((1, 64), 4))
+    values = {"h": values_of((1, 64), 4), "u": values_of((64, 64), 5) / 8}
+    values["v"] = values_of((20, 64), 6)
+    u, v = (b.slot(name, values[name]) for name in "uv")
+
+    def step(body, states, slices):
+        total = body.op("Add", [body.op("MatMul", [states[0], body.capture(u)]), slices[0]])
+        return [body.op("Tanh", [total])], []
+
+    (last,), _ = b.scan([first], [x], step, axis=0)
+    graph = b.graph({"y": b.op("MatMul", [last, v], {"transpose_b": True})})
+    assert held(graph) == {"u", "v"}
+    given = {"x": values_of((5, 1, 64), 7)}
+    prepared = prepare(Job(graph, given, values, "float16"), WEBGPU)
+    outputs, again = run_programs([prepared, prepared], "webgpu", tmp_path, adapter=adapter)
+    rounded = {name: values[name].astype(np.float16).astype(np.float64) for name in "uv"}
+    state = values["h"].astype(np.float64)
+    for item in given["x"]:
+        state = np.tanh(state @ rounded["u"] + item)
+    y = state @ rounded["v"].T
+    np.testing.assert_allclose(outputs["y"], y, rtol=0, atol=2e-5 * np.abs(y).max())
+    assert np.array_equal(outputs["y"], again["y"])
