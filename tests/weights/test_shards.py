@@ -88,6 +88,18 @@ def test_a_large_weight_is_split_across_shards():
     assert joined == data.tobytes()
 
 
+def test_pieces_of_float16_have_even_rows():
+    """Two rows may share words of memory."""
+    weights = [Stored("a", "float32", (3, 7)), Stored("w", "float32", (21, 10))]
+    layout = pieces(weights, "float16", 142)
+    assert [(piece.start, piece.rows) for piece in layout if piece.weight.name == "w"] == [
+        (0, 4),
+        (4, 6),
+        (10, 6),
+        (16, 5),
+    ]
+
+
 def test_small_and_integer_weights_are_not_encoded():
     assert choose(Stored("b", "float32", (64,)), "int8") == "raw"
     assert choose(Stored("i", "int32", (4, 4), 1), "float16") == "raw"

@@ -27,32 +27,43 @@ class Grid:
         self.row = _digit(local, shared.columns, shared.rows, shared.size)
         self.part = _digit(local, shared.columns * shared.rows, shared.parts, shared.size)
         if shared.columns > 1:
-            self.own_tile[tile.vector] = self.column
-        if shared.rows > 1:
+            self.own_tile[schedule.order[-1] if schedule.window else tile.vector] = self.column
+        if shared.rows > 1 and not schedule.window:
             self.own_tile[tile.axis] = self.row
         if shared.parts > 1:
             self.store_conditions = (f"{self.part} == 0",)
 
     def print(self, loops: Sequence[Loop]) -> None:
         """Decode the number of the invocation. Tiles are numbered row-major along `loops`."""
-        scopes, groups = self.values.scopes, self.threads.groups
-        number = groups.number if self.schedule.workgroup else self.threads.number
+        scopes, groups, schedule = self.values.scopes, self.threads.groups, self.schedule
+        number = groups.number if schedule.workgroup else self.threads.number
         for loop in reversed(loops):
-            name, is_outermost = loop.axis, loop is loops[0]
-            scopes.levels[name] = 0
-            extent = self.extents[name] = self.values.extent(loop)
-            span = self.schedule.span(name)
-            tiles = (
-                extent if span == 1 else scopes.declare(0, INT, f"({extent} + {span - 1}) / {span}")
-            )
-            index = number if is_outermost else f"{number} % {tiles}"
-            self._declare_axis(name, index if span == 1 else f"{index} * {span}")
-            if not is_outermost:
-                number = scopes.declare(0, INT, f"{number} / {tiles}")
+            number = self._decode(loop, number, is_outermost=loop is loops[0])
+            if schedule.window and loop is loops[-1]:
+                assert schedule.workgroup is not None
+                number = scopes.declare(
+                    0, INT, f"{number} * {schedule.workgroup.rows} + {self.row}"
+                )
+        if schedule.window:
+            # All invocations reach the barrier after which the weights are read.
+            outermost = loops[0].axis
+            self.store_conditions += (f"{outermost} < {self.extents[outermost]}",)
+            return
         condition = f"{number} > 0"
         if loops:
             condition = f"{self.first(loops[0].axis)} >= {self.extents[loops[0].axis]}"
         scopes.blocks[-1].declarations += self.threads.exit_if(condition)
+
+    def _decode(self, loop: Loop, number: str, *, is_outermost: bool) -> str:
+        """Declare the axis of a loop, and return the number of the tile along the outer ones."""
+        scopes, name = self.values.scopes, loop.axis
+        scopes.levels[name] = 0
+        extent = self.extents[name] = self.values.extent(loop)
+        span = self.schedule.span(name)
+        tiles = extent if span == 1 else scopes.declare(0, INT, f"({extent} + {span - 1}) / {span}")
+        index = number if is_outermost else f"{number} % {tiles}"
+        self._declare_axis(name, index if span == 1 else f"{index} * {span}")
+        return number if is_outermost else scopes.declare(0, INT, f"{number} / {tiles}")
 
     def _declare_axis(self, name: str, start: str) -> None:
         """Declare an axis whose tile, or the first one of a workgroup, starts at `start`."""

@@ -15,6 +15,7 @@ from webkiln.codegen.reductions import Innermost, Inside, Reductions
 from webkiln.codegen.staged_product import StagedProduct
 from webkiln.codegen.unrolled import print_unrolled
 from webkiln.codegen.values import Values
+from webkiln.codegen.window_product import WindowProduct
 from webkiln.nest.nest import Accumulator, Loop
 from webkiln.nest.schedule import InvocationSchedule, Workgroup
 from webkiln.plan.kernel import Kernel
@@ -49,7 +50,9 @@ class Invocations:
             if workgroup:
                 self.gather(scalar)
             return scalar
-        if workgroup and workgroup.staged:
+        if schedule.window:
+            WindowProduct(self.reductions, schedule, self.groups, self.grid).print(here)
+        elif workgroup and workgroup.staged:
             StagedProduct(self.reductions, schedule, self.groups, self.grid).print(here)
         elif workgroup and workgroup.depth:
             print_direct_product(self.reductions, schedule, self.grid, here)

@@ -198,6 +198,8 @@ def staged_vectors(schedule: InvocationSchedule) -> dict[str, int]:
     """The vectors of four of each array in workgroup memory."""
     tile, shared = schedule.tile, schedule.workgroup
     assert shared is not None
+    if schedule.window:
+        return {COLUMNS: shared.columns * shared.depth}
     return {
         ROWS: shared.rows * tile.count * (shared.depth // 4 + 1),
         COLUMNS: shared.columns * tile.lanes // 4 * shared.depth,

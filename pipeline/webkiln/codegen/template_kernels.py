@@ -219,10 +219,10 @@ class ProductKernel(TemplateKernel):
 class BlockKernel(TemplateKernel):
     """The kernel of a product of blocks. The text receives the `operands` by name, the `bits` of a
     code and their `center`; whether codes are `signed`, and parameters those of columns
-    (`by_column`); whether the codes with one scale are `whole` groups of 16 bytes; and the
-    `extents` of the rows, the columns, the blocks and the bytes of a block. Float rows begin at the
-    `places` that `prepare_rows` stores, int32 [rows]. Weights that are floats of `bits` have no
-    factors, and one block, whose bytes are those floats.
+    (`by_column`); whether the codes with one scale, or the float16 weights of a column, are `whole`
+    groups of 16 bytes; and the `extents` of the rows, the columns, the blocks and the bytes of a
+    block. Float rows begin at the `places` that `prepare_rows` stores, int32 [rows]. Weights that
+    are floats of `bits` have no factors, and one block, whose bytes are those floats.
     """
 
     def __init__(self, kernel: Kernel, language: TemplateLanguage, step: BlockProduct) -> None:

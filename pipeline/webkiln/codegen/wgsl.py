@@ -34,6 +34,7 @@ from webkiln.nest.quotients import correct_quotients
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.template_steps import Around
+from webkiln.plan.vector_products import match_vectors
 
 TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
 PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
@@ -254,7 +255,9 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
     segments = segments_of(kernel)
     if isinstance(kernel.schedule, TemplateSchedule):
-        memory = memory_of(replace(kernel, schedule=kernel.schedule.store))
+        step = match_vectors(kernel.nest)
+        words = () if step is None else (step.weights.packed,)
+        memory = memory_of(replace(kernel, schedule=kernel.schedule.store), words)
         return print_template(kernel, WgslTemplates(memory, groups, segments), templates)
     memory = memory_of(kernel)
     return templates.render(

@@ -5,7 +5,7 @@ A store must write a full element: a partial store could lose neighbours. Templa
 placeholders for an offset, counted in the elements of an operand, and for a value.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 
 from webkiln.codegen.segment_names import in_segment
@@ -109,9 +109,12 @@ class Places:
         return memory, at
 
 
-def memory_of(kernel: Kernel) -> Memory:
-    """The view for a kernel. If the schedule is aligned, all vectors are elements of the view."""
-    float16 = any(operand.dtype == "float16" for operand in kernel.operands)
+def memory_of(kernel: Kernel, words: Collection[int] = ()) -> Memory:
+    """The view for a kernel. If the schedule is aligned, all vectors are elements of the view.
+    `words`: the inputs of which only words are read, whatever their elements.
+    """
+    operands = (item for n, item in enumerate(kernel.operands) if n not in words)
+    float16 = any(operand.dtype == "float16" for operand in operands)
     is_shared = any(out.operand.dtype in SHARED_BY for out in kernel.nest.outputs)
     if has_aligned_vectors(kernel.schedule):
         return PAIRS if float16 else FOURS

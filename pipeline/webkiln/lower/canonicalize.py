@@ -48,7 +48,7 @@ def canonicalize(call: NestCall) -> NestCall:
     axes have the same form.
     """
     call = without_unused_inputs(call)
-    call = _drop_unit_dimensions(call)
+    call = without_unit_dimensions(call)
     while (merged := _coalesce_one(call)) is not None:
         call = merged
     return rename_axes(call)
@@ -106,7 +106,7 @@ def _is_zero(expr: Expr) -> bool:
     return expr.op == "const" and expr.value == 0
 
 
-def _drop_unit_dimensions(call: NestCall) -> NestCall:
+def without_unit_dimensions(call: NestCall) -> NestCall:
     """Drop dimensions of size 1 that are always indexed by 0."""
     reads: dict[int, list[tuple[Expr, ...]]] = {}
     for expr in call.nest.loads:

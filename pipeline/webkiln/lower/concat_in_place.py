@@ -45,7 +45,8 @@ from functools import partial
 from itertools import combinations, pairwise
 
 from webkiln.ir.dim import Size, is_at_least, is_symbolic
-from webkiln.lower.fuse import freshen, is_map
+from webkiln.lower.fuse import is_map
+from webkiln.lower.substitute import freshen
 from webkiln.nest.affine import evaluate, step
 from webkiln.nest.expr import Expr, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index

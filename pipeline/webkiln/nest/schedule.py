@@ -121,8 +121,8 @@ class Workgroup:
     parts: int = 1
     depth: int = 0
     """The iterations of the innermost reduction loop of a contraction that are computed in one
-    step. Several parts divide the steps of all loops among them. 0: several parts divide the
-    iterations of the innermost loop.
+    step; of all loops with a `Window`. Several parts divide the steps of all loops among them. 0:
+    several parts divide the iterations of the innermost loop.
     """
     staged: bool = False
     """The factors of a step are loaded into workgroup memory, while the step before is computed."""
@@ -136,6 +136,24 @@ class Workgroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """How invocations compute a convolution of few channels. Neighbours on the parallel loop `axis`
+    share the elements of the image that they read, and all weights of the columns of a workgroup
+    are in workgroup memory.
+
+    The innermost reduction loops have `taps` iterations, and are unrolled. The first of them slides
+    along the image: an iteration moves by `gap` elements, a neighbour on `axis` by `stride`.
+    """
+
+    axis: str
+    taps: tuple[int, ...]
+    stride: int
+    gap: int
+    vectors: bool = False
+    """Weights of neighbouring columns are read from memory as vectors."""
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """How invocations compute a contraction: each computes `lanes` neighbours on the vector axis by
     `count` on the tile axis.
@@ -144,6 +162,7 @@ class Form:
     lanes: int
     count: int
     workgroup: Workgroup | None = None
+    window: Window | None = None
 
     @property
     def group(self) -> Workgroup:
@@ -179,10 +198,21 @@ class InvocationSchedule:
     depend on the vector axis.
     """
     workgroup: Workgroup | None = None
+    window: Window | None = None
+    """With it, the last axis of `order` is that of the weights. A workgroup computes `columns`
+    tiles along it, and `rows` tiles of the other axes, numbered together.
+    """
+
+    @property
+    def image(self) -> tuple[str, ...]:
+        """The axes along which a workgroup with a window numbers tiles together."""
+        return self.order[:-1] if self.window else ()
 
     def span(self, axis: str) -> int:
         """The number of neighbours on a parallel axis per invocation or workgroup."""
         shared = self.workgroup or Workgroup()
+        if self.window:
+            return self.tile.copies(axis) * (1 if axis in self.image else shared.columns)
         across = shared.columns if axis == self.tile.vector else 1
         down = shared.rows if axis == self.tile.axis else 1
         return self.tile.copies(axis) * across * down
@@ -236,7 +266,7 @@ KINDS: dict[str, type[Schedule]] = {
     "invocations": InvocationSchedule,
     "fragments": FragmentSchedule,
 }
-NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup}
+NESTED = {"tile": Tile, "slide": Slide, "workgroup": Workgroup, "window": Window}
 """The fields that are records."""
 
 

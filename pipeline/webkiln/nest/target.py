@@ -246,6 +246,12 @@ class Target:
         return self.runs if isinstance(self.runs, Draws) else None
 
     @property
+    def least_gpu(self) -> int:
+        """The multiprocessors of the smallest class of GPUs; 0 if there are no classes."""
+        classes = self.invocations.classes if self.invocations else ()
+        return classes[0].multiprocessors if classes else 0
+
+    @property
     def stores_float16(self) -> bool:
         """Whether intermediate values are stored as float16."""
         return self.precision != "float32"

@@ -1,6 +1,7 @@
 """The verifier of Programs. It runs after every pass in tests, and under `--check`."""
 
 from collections.abc import Iterable
+from math import prod
 from typing import NoReturn
 
 from webkiln.errors import InternalError
@@ -21,8 +22,9 @@ from webkiln.nest.steps import (
 
 def verify(program: Program) -> None:
     """Raise InternalError for the first violation: a read without a write before it, a view that
-    does not fit its buffer, an operand that does not fit its nest, an argument without a value, or
-    a step or a buffer of workgroups that they cannot have.
+    does not fit its buffer, an operand that does not fit its nest, an argument without a value, a
+    window that does not fit the loops of its nest, or a step or a buffer of workgroups that they
+    cannot have.
     """
     checker = _Checker(program)
     written = {name for name, buffer in program.buffers.items() if buffer.kind != "local"}
@@ -102,6 +104,24 @@ class _Checker:
         }
         if missing := sorted(names - call.args.keys()):
             self.fail(f"{call.label} has no value for {', '.join(missing)}")
+        self._window(call)
         used = symbols.names(call.args.values()) & self.counters
         if outside := sorted(used - counters):
             self.fail(f"{call.label} uses the counter {outside[0]} outside of its loop")
+
+    def _window(self, call: NestCall) -> None:
+        """The window of a form has the iterations of the innermost reduction loops, and workgroups
+        stage all terms of the sum.
+        """
+        form = call.form
+        if form is None or form.window is None:
+            return
+        sizes = [call.args.get(loop.extent.value) for loop in call.nest.reduce]
+        taps = [*form.window.taps]
+        if (
+            form.window.axis not in {loop.axis for loop in call.nest.axes}
+            or not taps
+            or sizes[-len(taps) :] != taps
+            or form.group.depth != prod(size or 0 for size in sizes)
+        ):
+            self.fail(f"{call.label} has a window that does not fit its loops")

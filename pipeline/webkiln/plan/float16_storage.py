@@ -1,4 +1,5 @@
-"""Store intermediate values and weights as float16, and caches in their own dtype.
+"""Store intermediate values and weights as float16, and caches in their own dtype. Read weights
+that arrive as float16 as such.
 
 Calls still compute in float32. Stores round; values beyond the range of float16 become its largest
 finite value, so that no infinity arises. Variables that are read outside kernels (inputs, outputs,
@@ -55,32 +56,59 @@ after:
       out0[a0, a1] = tanh(in0[a0, a1])
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from math import inf
+from typing import Protocol
 
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type
 from webkiln.nest.float16 import clamp_to_float16
+from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Operand, Output, make_output
-from webkiln.nest.program import Program, map_calls
+from webkiln.nest.program import Buffer, PanelLayout, Program, map_calls
 from webkiln.nest.schedule import TemplateSchedule, has_aligned_vectors
-from webkiln.nest.steps import Copy, NestCall, View, closed_under_copies, every_step, operand_names
+from webkiln.nest.steps import (
+    Copy,
+    DeviceBranch,
+    NestCall,
+    Step,
+    View,
+    closed_under_copies,
+    every_step,
+    operand_names,
+)
 from webkiln.nest.target import Target
+from webkiln.plan.choose_schedules import selects_elements
 from webkiln.plan.schedule import plain
-from webkiln.plan.vector_products import match_vectors
+from webkiln.plan.vector_products import VECTOR_PRODUCT, match_vectors
 
 HALF = "float16"
+TOGETHER = 8
+"""The float16 weights that a template reads at once."""
 
 
-def run(program: Program, target: Target) -> Program:
+class Weights(Protocol):
+    """How the weights of a bundle arrive."""
+
+    def arrives_in_halves(self, name: str, layout: PanelLayout | None) -> bool: ...
+
+
+def run(program: Program, target: Target, weights: Weights | None = None) -> Program:
+    """Without a precision of float16, GPUs that no CPU emulates read those of the `weights` as
+    float16 that arrive so, and that few rows are multiplied by.
+    """
     packed = not target.draws
     names = _narrowed(program, packed=packed) if target.stores_float16 else set[str]()
+    if weights is not None and not target.stores_float16 and (least := target.least_gpu):
+        program = _for_gpus(program, least, _vector_weights(program, weights))
     dtypes = dict.fromkeys(names, HALF) | _caches(program)
     if not dtypes:
         return program
 
     def narrowed(call: NestCall) -> NestCall:
         """A call that stores parts of words stores them one by one, unless they are vectors."""
-        changed = narrow(call, dtypes, packed=packed)
+        changed = _in_groups(narrow(call, dtypes, packed=packed))
         stored = {dtypes[view.name] for view in call.outputs if view.name in dtypes}
         vectors = stored == {HALF} and has_aligned_vectors(call.schedule)
         if not packed or not stored or vectors:
@@ -139,6 +167,88 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
         }
     copies = [(step.source.name, step.target.name) for step in steps if isinstance(step, Copy)]
     return closed_under_copies(candidates, copies)
+
+
+def _for_gpus(program: Program, least: int, names: Collection[str]) -> Program:
+    """The program in which GPUs of at least so many multiprocessors read these weights as float16.
+    A software GPU takes 1.4 of the time to widen them.
+    """
+    dtypes = dict.fromkeys(names, HALF)
+
+    def block(steps: Sequence[Step], low: float, high: float) -> tuple[Step, ...]:
+        """`low` and `high`: the multiprocessors of the GPUs that run these steps."""
+        result: list[Step] = []
+        for step in steps:
+            if isinstance(step, DeviceBranch):
+                blocks = (
+                    block(step.then, max(low, step.least), high),
+                    block(step.otherwise, low, min(high, step.least)),
+                )
+                result.append(step.with_blocks(blocks))
+                continue
+            changed = narrow(step, dtypes, packed=True) if isinstance(step, NestCall) else step
+            if not isinstance(changed, NestCall) or changed is step:
+                result.append(step.map_blocks(lambda inner: block(inner, low, high)))
+            elif low >= least:
+                result.append(_in_groups(changed))
+            elif high <= least:
+                result.append(step)
+            else:
+                result.append(DeviceBranch(least, (_in_groups(changed),), (step,)))
+        return tuple(result)
+
+    return program.with_steps(block(program.steps, 0, inf))
+
+
+def _vector_weights(program: Program, weights: Weights) -> set[str]:
+    """The weights that arrive as float16, and that only templates of few rows read. Other calls may
+    select elements of them.
+    """
+    read, others = set[str](), {view.name for call in program.init for view in call.inputs}
+    for call in program.calls:
+        multiplied = _multiplied(call)
+        for position, view in enumerate(call.inputs):
+            if position == multiplied:
+                read.add(view.name)
+            elif not selects_elements(call, view):
+                others.add(view.name)
+    return {
+        name
+        for name in (read & program.repackable) - others
+        if name in program.buffers
+        and weights.arrives_in_halves(name, _panel_layout(program.buffers[name]))
+    }
+
+
+def _panel_layout(buffer: Buffer) -> PanelLayout | None:
+    return buffer.layout if isinstance(buffer.layout, PanelLayout) else None
+
+
+def _multiplied(call: NestCall) -> int | None:
+    """The position of the float32 weights that a template multiplies few rows by, if one does."""
+    schedule = call.schedule
+    if (
+        not isinstance(schedule, TemplateSchedule)
+        or find_template(schedule.template).step != VECTOR_PRODUCT
+    ):
+        return None
+    step = match_vectors(call.nest)
+    packed = None if step is None else step.weights.packed
+    floats = packed is not None and call.nest.inputs[packed].dtype == "float32"
+    return packed if floats else None
+
+
+def _in_groups(call: NestCall) -> NestCall:
+    """A call whose template reads eight float16 weights at once, where the sum has such groups."""
+    schedule, choice = call.schedule, call.choice
+    if not isinstance(schedule, TemplateSchedule) or choice is None:
+        return call
+    step = match_vectors(call.nest)
+    if step is None or call.nest.inputs[step.weights.packed].dtype != HALF:
+        return call
+    depth = call.args[step.byte.extent.value]
+    whole = not is_symbolic(depth) and depth % TOGETHER == 0
+    return replace(call, choice=replace(choice, schedule=replace(schedule, whole=whole)))
 
 
 def _floats_of_template(call: NestCall) -> set[str]:

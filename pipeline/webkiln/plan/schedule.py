@@ -16,6 +16,7 @@ from webkiln.plan.kernel_templates import template_choices
 from webkiln.plan.loops import scalar_loops, schedule_loops
 from webkiln.plan.vector_axis import vector_axis
 from webkiln.plan.vectors import Rejection
+from webkiln.plan.window_forms import schedule_window
 
 
 def plain(call: NestCall, target: Target, why: str) -> Choice:
@@ -41,6 +42,9 @@ def _choose_loops(call: NestCall, target: Target, constants: Collection[str]) ->
     runs = target.runs
     if isinstance(runs, Draws):
         raise InternalError(f"{target.backend} schedules draws by the layouts of their textures")
+    if call.form is not None and call.form.window is not None:
+        windows = schedule_window(call, axis, call.form)
+        return Choice(windows, ", ".join(_explanation(call, windows)))
     if isinstance(axis, Rejection):
         if isinstance(runs, Invocations):
             return plain(call, target, axis.reason)
@@ -59,7 +63,9 @@ def _explanation(call: NestCall, schedule: LoopSchedule | InvocationSchedule) ->
     tile = schedule.tile
     parts = [f"{tile.lanes} of {tile.vector} at a time"]
     workgroup = schedule.workgroup if isinstance(schedule, InvocationSchedule) else None
-    if workgroup and workgroup.depth:
+    if isinstance(schedule, InvocationSchedule) and schedule.window:
+        parts.append("with the weights in workgroup memory")
+    elif workgroup and workgroup.depth:
         parts.append(
             f"in blocks of a workgroup, {workgroup.depth}"
             f" deep{', in float16 where the device can' if workgroup.float16 else ''}"

@@ -1,5 +1,6 @@
 """Choose how workgroups compute products, for each class of GPUs (`plan/product_forms.py`), and
-split long sums. A GPU that a CPU emulates keeps the call as it is.
+split long sums; the same for convolutions of few channels (`plan/window_forms.py`), which read
+images without padded copies. A GPU that a CPU emulates keeps the call as it is.
 
 before:
     program g
@@ -48,6 +49,7 @@ after:
         out0[a0, a1] = acc0 + in2[a1]
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -57,7 +59,7 @@ from webkiln.lower.canonicalize import canonicalize, rename_axes, without_unused
 from webkiln.nest.expr import FLOAT, Expr, acc, arg, axis, load, rebuild
 from webkiln.nest.nest import Accumulator, Loop, Nest, Operand, make_output
 from webkiln.nest.program import Program
-from webkiln.nest.steps import DeviceBranch, NestCall, Step, View
+from webkiln.nest.steps import DeviceBranch, NestCall, Step, View, every_step
 from webkiln.nest.target import Invocations, Target
 from webkiln.plan.depthwise_forms import depthwise_forms
 from webkiln.plan.merge_phases import merge_phases, phases_from
@@ -68,18 +70,27 @@ from webkiln.plan.product_forms import (
     choose_forms,
     match_product,
 )
+from webkiln.plan.window_forms import has_few_channels, window_forms
+from webkiln.plan.window_padding import in_place
 
 
 def run(program: Program, target: Target) -> Program:
     """Compute each large product in the form of each class of GPUs."""
     constants = program.repackable
+    uses = Counter(view.name for step in every_step(program.steps) for view in step.reads)
+    uses.update(program.live_out)
 
     def block(steps: Sequence[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
         position = 0
         while position < len(steps):
             step = steps[position]
+            sliding = _sliding(steps[position : position + 2], uses, target, constants)
             calls = phases_from(steps, position)
+            if sliding is not None:
+                result.append(sliding)
+                position += 2
+                continue
             if calls:
                 result += by_class(calls, target, constants)
             else:
@@ -88,6 +99,33 @@ def run(program: Program, target: Target) -> Program:
         return tuple(result)
 
     return program.with_steps(block(program.steps))
+
+
+def _sliding(
+    steps: Sequence[Step], uses: Mapping[str, int], target: Target, constants: Collection[str]
+) -> Step | None:
+    """The branches that replace a copy of an image with padding, and a convolution of few channels
+    that alone reads it: on each class of GPUs, that reads the image itself.
+    """
+    if len(steps) != 2 or target.invocations is None:
+        return None
+    copy, call = steps
+    if (
+        not isinstance(copy, NestCall)
+        or not isinstance(call, NestCall)
+        or call.form is not None
+        or copy.outputs[0].name not in {view.name for view in call.inputs}
+        or uses[copy.outputs[0].name] != 1
+        or not has_few_channels(call)
+    ):
+        return None
+    direct = in_place(copy, call)
+    forms = None if direct is None else window_forms(direct, target, constants)
+    if direct is None or not forms:
+        return None
+    choices = [(replace(direct, form=form),) for form in forms]
+    (branch,) = _branches((copy, call), (), choices, target.invocations)
+    return branch
 
 
 def by_class(
@@ -100,9 +138,17 @@ def by_class(
     if runs is None or call.form is not None:
         return calls
     plain = canonicalize(call)
-    choices = _choices(plain, target, runs, constants)
-    steps: tuple[Step, ...] = tuple(calls)
-    last: tuple[NestCall, ...] = (plain,)
+    choices = _choices(plain, target, runs, constants, sliding=has_few_channels(call))
+    return _branches(tuple(calls), (plain,), choices, runs)
+
+
+def _branches(
+    steps: tuple[Step, ...],
+    last: tuple[NestCall, ...],
+    choices: Sequence[tuple[NestCall, ...]],
+    runs: Invocations,
+) -> tuple[Step, ...]:
+    """The choice of each class of GPUs, and `steps` on others. `last` is what these compute."""
     for gpu, choice in zip(runs.classes, choices, strict=bool(choices)):
         if choice != last:
             steps = (DeviceBranch(gpu.multiprocessors, choice, steps),)
@@ -111,9 +157,19 @@ def by_class(
 
 
 def _choices(
-    call: NestCall, target: Target, runs: Invocations, constants: Collection[str]
+    call: NestCall,
+    target: Target,
+    runs: Invocations,
+    constants: Collection[str],
+    *,
+    sliding: bool,
 ) -> list[tuple[NestCall, ...]]:
-    """The calls that compute a contraction on each class of GPUs; none if it has no forms."""
+    """The calls that compute a contraction on each class of GPUs; none if it has no forms.
+    `sliding`: it may be a convolution of few channels.
+    """
+    windows = window_forms(call, target, constants) if sliding else None
+    if windows is not None:
+        return [(replace(call, form=form),) for form in windows]
     if (forms := depthwise_forms(call, target, constants)) is not None:
         return [(call if form is None else replace(call, form=form),) for form in forms]
     product = match_product(merge_rows(call, target, constants), target, constants)

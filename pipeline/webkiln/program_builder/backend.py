@@ -12,8 +12,10 @@ from typing import Any, Protocol
 
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
+from webkiln.nest.program import PanelLayout
 from webkiln.nest.target import Target
 from webkiln.plan.tuning import UNTUNED, Tuning
+from webkiln.weights.init import copied_halves
 from webkiln.weights.shards import Piece, pieces, stored
 
 
@@ -60,6 +62,13 @@ class Weights:
     def staging(self) -> int:
         """The bytes of the largest piece."""
         return max((piece.bytes for piece in self.pieces), default=0)
+
+    def arrives_in_halves(self, name: str, layout: PanelLayout | None) -> bool:
+        """Whether a weight arrives as float16, and can be copied to a layout two elements to a
+        word.
+        """
+        own = [piece for piece in self.pieces if piece.weight.name == name]
+        return bool(own) and all(copied_halves(piece, layout) is not None for piece in own)
 
 
 def weights_of(graph: Graph, encoding: str = "float32") -> Weights:

@@ -41,7 +41,7 @@ from webkiln.plan.texels import draw
 from webkiln.plan.textures import staged_texture
 from webkiln.program_builder.group_entries import group_entry
 from webkiln.weights.encoding import BY_NAME
-from webkiln.weights.init import ELEMENTS, HEADER, decoding_call
+from webkiln.weights.init import ELEMENTS, HEADER, copied_halves, decoding_call
 from webkiln.weights.shards import Piece
 
 
@@ -239,12 +239,13 @@ class Entries:
     def _decode(self, piece: Piece) -> dict[str, Any]:
         name = piece.weight.name
         buffer = self.program.buffers[name]
-        packed = not self.target.draws
         panel = buffer.layout if isinstance(buffer.layout, PanelLayout) else None
         call, narrow = decoding_call(piece, panel, self.target)
+        call = self._stored_as(call, piece, panel)
         texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
-        choice = plain(call, self.target, "decodes weights") if packed else draw(call, texels)
-        call = _stored_as(call, buffer.storage, packed=packed)
+        choice = (
+            draw(call, texels) if self.target.draws else plain(call, self.target, "decodes weights")
+        )
         segments = [*(None for _ in call.inputs), buffer.segment]
         kernel, named = self._kernel(call.nest, choice.schedule, segments)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
@@ -258,7 +259,44 @@ class Entries:
             **({"narrow": narrow} if narrow else {}),
             "operands": [*staged, self.address(name)],
             "args": kernels.values(kernel, (*call.inputs, *call.outputs), call.args),
+            **self._copied(piece, panel),
         }
+
+    def _copied(self, piece: Piece, panel: PanelLayout | None) -> dict[str, Any]:
+        """The launch that copies float16 elements on GPUs whose kernels read them so."""
+        name = piece.weight.name
+        readers = (view for call in self.program.calls for view in call.inputs)
+        if self.program.buffers[name].storage == "float16" or all(
+            view.name != name or view.type.dtype != "float16" for view in readers
+        ):
+            return {}
+        call = copied_halves(piece, panel)
+        if call is None:
+            raise InternalError(f"{name} is read as float16, but does not arrive so")
+        schedule = plain(call, self.target, "copies weights").schedule
+        segment = self.program.buffers[name].segment
+        kernel, named = self._kernel(call.nest, schedule, [None, segment])
+        views = (*call.inputs, *call.outputs)
+        launch = {
+            **named,
+            "operands": [self._staged(0, piece.bytes, "float16"), self.address(name)],
+            "args": kernels.values(kernel, views, call.args),
+        }
+        return {"multiprocessors": self.target.least_gpu, "then": launch}
+
+    def _stored_as(self, call: NestCall, piece: Piece, panel: PanelLayout | None) -> NestCall:
+        """A call that decodes a weight, with an output of the storage of its buffer. float32
+        narrowed to float16 is clamped; what a backend holds as float32 is not.
+        """
+        storage = self.program.buffers[piece.weight.name].storage
+        (view,) = call.outputs
+        if storage == "float16" != view.type.dtype:
+            return narrow(call, {view.name: storage}, packed=not self.target.draws)
+
+        def stored_view(other: View) -> View:
+            return replace(other, type=Type(storage, other.shape)) if other is view else other
+
+        return call.with_views(stored_view)
 
     def _staged(self, start: int, size: int, dtype: str) -> Any:
         """The operand of a launch that reads `size` bytes of encoded weights from `start`."""
@@ -266,17 +304,3 @@ class Entries:
             return staged_texture(start, size, dtype)
         assert self.program.memory is not None
         return self.program.memory["staging"]["offset"] + start
-
-
-def _stored_as(call: NestCall, storage: str, *, packed: bool) -> NestCall:
-    """A call that decodes a weight, with an output of this storage. float32 narrowed to float16 is
-    clamped; what a backend holds as float32 is not.
-    """
-    (view,) = call.outputs
-    if storage == "float16" != view.type.dtype:
-        return narrow(call, {view.name: storage}, packed=packed)
-
-    def stored_view(other: View) -> View:
-        return replace(other, type=Type(storage, other.shape)) if other is view else other
-
-    return call.with_views(stored_view)

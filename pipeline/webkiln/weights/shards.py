@@ -13,7 +13,7 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array, Type
 from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.table import find
-from webkiln.weights.encoding import BY_NAME, Stored, choose
+from webkiln.weights.encoding import BY_NAME, Stored, choose, storage_dtype
 from webkiln.weights.scales import scales_of_codes
 
 SHARD_BYTES = 6 << 20
@@ -115,8 +115,13 @@ def pieces(weights: Sequence[Stored], encoding: str, limit: int = SHARD_BYTES) -
 
 
 def _rows_that_fit(weight: Stored, name: str, room: int, most: int) -> int:
+    """The rows that fit in `room` bytes. Two rows of float16 stay together: elements of both may
+    share words of memory.
+    """
     empty, one = BY_NAME[name].bytes(weight, 0), BY_NAME[name].bytes(weight, 1)
-    return max(0, min(most, (room - empty) // max(one - empty, 1)))
+    rows = max(0, min(most, (room - empty) // max(one - empty, 1)))
+    together = 2 if storage_dtype(weight, BY_NAME[name]) == "float16" else 1
+    return rows if rows == most else rows - rows % together
 
 
 def write(layout: Sequence[Piece], value: Callable[[str], Array]) -> Iterator[bytes]:

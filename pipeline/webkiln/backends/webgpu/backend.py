@@ -85,14 +85,14 @@ def rewriting(settings: Settings) -> tuple[Pass, ...]:
 
 
 def scheduling(settings: Settings) -> tuple[Pass, ...]:
-    target, tuning = settings.target, settings.tuning
+    target, tuning, weights = settings.target, settings.tuning, settings.weights
     return (
         Pass("choose_schedules", partial(choose_schedules.run, target=target, tuning=tuning)),
         Pass("pack_constants", partial(pack_constants.run, target=target)),
-        Pass("float16_storage", partial(float16_storage.run, target=target)),
+        Pass("float16_storage", partial(float16_storage.run, target=target, weights=weights)),
         Pass("split_attention", partial(split_attention.run, target=target)),
         Pass("group_launches", partial(group_launches.run, target=target)),
-        Pass("plan_memory", partial(plan_memory.run, target=target, weights=settings.weights)),
+        Pass("plan_memory", partial(plan_memory.run, target=target, weights=weights)),
     )
 
 

@@ -89,7 +89,13 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         devices=_devices(program["init"], program["main"]),
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
-        init=[launch(entry) for entry in program["init"]],
+        init=[
+            f"step.gpu.multiprocessors >= {entry['multiprocessors']} ?"
+            f" {launch(entry['then'])} : {launch(entry)}"
+            if "then" in entry
+            else launch(entry)
+            for entry in program["init"]
+        ],
         main=main,
         dynamic=is_dynamic(program["main"]),
         parameters=parameters(program),
@@ -121,6 +127,9 @@ def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
     multiprocessors, and their names.
     """
     found: dict[str, tuple[float, float]] = {entry["kernel"]: (0, inf) for entry in init}
+    for entry in init:
+        if "then" in entry:
+            found.setdefault(entry["then"]["kernel"], (entry["multiprocessors"], inf))
 
     def visit(steps: list[dict[str, Any]], first: float, end: float) -> None:
         for step in steps:
@@ -192,9 +201,12 @@ def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> int | str:
             groups = min(known(groups, kernel.name), MOST_GROUPS)
         return size_to_json(groups)
     assert isinstance(schedule, InvocationSchedule)
-    total: dim.Size = 1
-    for name, extent in extents.items():
-        total = total * _chunks(extent, schedule.span(name))
+    tiles = {name: _chunks(extent, schedule.span(name)) for name, extent in extents.items()}
+    if schedule.window:
+        assert schedule.workgroup is not None
+        image = _chunks(prod(tiles[name] for name in schedule.image), schedule.workgroup.rows)
+        return size_to_json(image * tiles[schedule.order[-1]])
+    total: dim.Size = prod(tiles.values())
     return size_to_json(total) if schedule.workgroup else _groups(total)
 
 
