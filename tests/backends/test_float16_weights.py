@@ -11,7 +11,7 @@ from tests.backends.block_jobs import templates_of
 from tests.backends.harness import Job, prepare, run_programs
 from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
-from webkiln.codegen import wgsl
+from webkiln.codegen import wgsl_workgroups
 from webkiln.nest.verify import verify
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES
@@ -79,7 +79,7 @@ def sums_of(job, *, along):
 @pytest.fixture(params=["by subgroups", "by workgroups"])
 def _groups(request, monkeypatch):
     if request.param == "by workgroups":
-        monkeypatch.setattr(wgsl, "variants", lambda kernel: iter(()))
+        monkeypatch.setattr(wgsl_workgroups, "variants", lambda kernel: iter(()))
 
 
 @pytest.fixture(autouse=True)
