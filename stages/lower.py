@@ -18,8 +18,8 @@ DATA = ()
 def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
     """The tuned choices, or the default ones."""
     if "trial" in params:
-        algorithm, tile, form = params["trial"]
-        return Tuning(trial=(algorithm, tile, form))
+        way, tile = params["trial"]
+        return Tuning(trial=(way, tile))
     file = inputs.get("tuned.json")
     return UNTUNED if file is None else read_file(file, params["backend"])
 

@@ -193,7 +193,7 @@ def test_encodings_layers_and_trials_are_parameters(model: Path) -> None:
         [
             Selection(("js",), "int8"),
             Selection(("js",), layers=True),
-            Selection(("js",), trial=(0, 1, 0)),
+            Selection(("js",), trial=(0, 1)),
         ],
     )
     assert graph.pack(others[0]).params != graph.pack(plain).params
@@ -259,7 +259,7 @@ def test_a_tuning_candidate_uses_no_tuned_choices(model: Path) -> None:
         Share(PACKAGE.parent.parent, PACKAGE),
     )
     assert "tuned.json" in graph.lower("js", Selection(("js",))).inputs
-    assert "tuned.json" not in graph.lower("js", Selection(("js",), trial=(0, 0, 0))).inputs
+    assert "tuned.json" not in graph.lower("js", Selection(("js",), trial=(0, 0))).inputs
 
 
 def test_every_part_of_a_fetched_source_is_in_its_key(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from webkiln.recipe.sources import PathSource
 
 HOPPER = {"vendor": "nvidia", "architecture": "hopper"}
 DEVICES = {"emulated": 1, **{gpu.name: gpu.multiprocessors for gpu in GPU_CLASSES}}
-TRIALS = ((0, 0, 0), (0, 1, 1), (0, 2, 2))
+TRIALS = ((0, 0), (0, 1), (0, 2))
 ROWS, SIZE = 16, 160
 PRODUCT = f"product {ROWS}x{SIZE} of {SIZE} on data centre"
 
@@ -135,12 +135,35 @@ def output_of(bundle: Path, x: np.ndarray) -> np.ndarray:
     return output
 
 
+@pytest.fixture
+def profiles(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The profiles of the first round."""
+    kept: list[dict[str, Any]] = []
+    profile_bundles = host.profile_bundles
+
+    def patched(*arguments: Any, **options: Any) -> list[list[dict[str, Any]]]:
+        rounds = profile_bundles(*arguments, **options)
+        kept.extend(rounds[0])
+        return rounds
+
+    monkeypatch.setattr(host, "profile_bundles", patched)
+    return kept
+
+
 def test_forms_are_tuned_for_the_class_that_runs(
-    builds: Builds, trials: list[Path], on_hopper: None, tmp_path: Path
+    builds: Builds,
+    trials: list[Path],
+    on_hopper: None,
+    profiles: list[dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     import keras
 
     data = measured(trials, tmp_path)
+    for bundle, profile in zip(trials, profiles, strict=True):
+        ran = [item["kernel"] for item in profile["launches"] if item["count"]]
+        assert ran == kernels(canonical.read(bundle.with_suffix(".json")), 132)
+        assert profile["multiprocessors"] == 132
     assert data["device"] == "data centre"
     forms = {key: item for key, item in data["kernels"].items() if key.startswith("product")}
     ((key, entry),) = forms.items()

@@ -79,7 +79,7 @@ def actions(folder: Path) -> Iterator[Action]:
             graph = ModelGraph(recipe, share())
             graph.report(Selection(BACKENDS), ("chromium",), (), ("float32", "int4", MIXED))
             graph.report(Selection(("js",), MIXED), ("chromium",))
-            graph.lower("js", Selection(("js",), trial=(0, 1, 0)))
+            graph.lower("js", Selection(("js",), trial=(0, 1)))
             graph.tune("js", "chromium")
             yield from graph.actions()
 

@@ -189,6 +189,8 @@ def _read_choice(items: Mapping[str, Mapping[str, str]]) -> Choice:
 
 def _read_decision(items: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     decision = _read_items(items, "decision")
+    if not {"key", "chosen"} <= decision.keys():
+        raise InternalError("text form: a decision has no `key` or `chosen`")
     rest = {name: decision.pop(name) for name in ("key", "chosen")}
     return rest | {"candidates": [[name, *times] for name, times in decision.items()]}
 

@@ -24,7 +24,7 @@ after:
     buffer y: float32[37,96]
     live y
     decided:
-      decision key = "product 37x96 of 1504 on integrated #c0cfd7ee56b2"
+      decision key = "product 37x96 of 1504 on integrated #f8051e1b7377"
       decision chosen = "staged 4x4 by 8x8 of 16 in 2 parts"
       decision staged 4x4 by 8x8 of 16 in 2 parts = [0.0628, null]
       decision direct 4x4 by 1x8x8 of 32 = [0.02284, null]
@@ -37,7 +37,7 @@ after:
     device 8:
       y~parts2: float32[2,37,96] = nest(x: float32[37,1504], w: float32[1504,96]) @dense
         where p0 = 2; p1 = 37; p2 = 96; p3 = 752
-        part product 37x96 of 1504 on integrated #c0cfd7ee56b2
+        part product 37x96 of 1504 on integrated #f8051e1b7377
         form lanes = 4; count = 4
         form workgroup = {"columns": 8, "rows": 8, "depth": 16, "staged": true}
         for a0 < p0, a1 < p1, a2 < p2
@@ -47,7 +47,7 @@ after:
         out0[a0, a1, a2] = acc0
       y: float32[37,96] = nest(b: float32[96], y~parts2: float32[2,37,96]) @dense
         where p0 = 37; p1 = 96; p2 = 2
-        part product 37x96 of 1504 on integrated #c0cfd7ee56b2
+        part product 37x96 of 1504 on integrated #f8051e1b7377
         for a0 < p0, a1 < p1
         reduce r0 < p2
         acc0 = sum(in1[r0, a0, a1])
@@ -74,7 +74,7 @@ from webkiln.nest.program import Program
 from webkiln.nest.steps import DeviceBranch, NestCall, Step, View
 from webkiln.nest.target import Invocations, Target
 from webkiln.plan.depthwise_forms import depthwise_forms
-from webkiln.plan.form_candidates import decide, form_key
+from webkiln.plan.form_candidates import FormCandidates, form_key
 from webkiln.plan.merge_phases import merge_phases, phases_from
 from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import (
@@ -146,16 +146,16 @@ class _Forms:
     def _choices(self, call: NestCall, runs: Invocations) -> list[ClassCalls]:
         """The calls that compute a contraction on each class of GPUs; none if it has no forms."""
         target, constants = self.target, self.constants
-        if (forms := depthwise_forms(call, target, constants)) is not None:
-            found = (call if form is None else replace(call, form=form) for form in forms)
+        if (pixels := depthwise_forms(call, target, constants)) is not None:
+            found = (call if form is None else replace(call, form=form) for form in pixels)
             return [ClassCalls((item,)) for item in found]
         product = match_product(merge_rows(call, target, constants), target, constants)
         if product is None:
             return []
-        result: list[ClassCalls] = []
+        forms, result = FormCandidates(product), list[ClassCalls]()
         for gpu, usual in zip(runs.classes, choose_forms(product, runs.classes), strict=True):
             key = form_key(call, product, constants, gpu)
-            choice, decision = decide(product, key, gpu, usual, self.tuning)
+            choice, decision = forms.decide(key, gpu, usual, self.tuning)
             calls = in_form(product, in_precision(product, choice, target.precision))
             own = self.tuning.trial is not None or bool(decision.measured)
             result.append(ClassCalls(calls, decision, own))

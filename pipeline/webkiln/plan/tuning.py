@@ -20,9 +20,11 @@ KINDS = (CONVOLUTION, CONTRACTION, PRODUCT)
 """The kinds of decisions: the algorithm of a convolution, the tile of a contraction, and the form
 of a product or convolution on a class of GPUs.
 """
-Trial = tuple[int, int, int]
-"""The number of the candidate to use for each kind. A call with fewer candidates uses its first."""
-FIRST: Trial = (0, 0, 0)
+Trial = tuple[int, int]
+"""The number of the candidate to use for convolutions, and for contractions and products. A call
+with fewer candidates uses its first.
+"""
+FIRST: Trial = (0, 0)
 ALGORITHMS = 3
 """Candidates for a convolution: two tile sizes, and the direct form."""
 FORMS = 8
@@ -75,7 +77,7 @@ class Tuning:
     def decide(self, key: str, candidates: Sequence[Candidate]) -> Decision:
         entry = self.entry(key)
         if entry is None:
-            number = (self.trial or FIRST)[KINDS.index(kind_of(key))]
+            number = (self.trial or FIRST)[kind_of(key) != CONVOLUTION]
             return Decision(key, tuple(candidates), number if number < len(candidates) else 0)
         names = [item.name for item in candidates]
         if entry.chosen not in names:
@@ -161,7 +163,7 @@ def _check(name: str, entry: Any, where: str) -> None:
 
 def trials(target: Target) -> list[Trial]:
     """The trials that together use each candidate of every call at least once, and for convolutions
-    each of their tiles too. Empty if a backend has no choice.
+    each of their tiles and forms too. Empty if a backend has no choice.
     """
     runs = target.invocations
     blocks = runs.blocks if runs else ()
@@ -169,9 +171,6 @@ def trials(target: Target) -> list[Trial]:
     tiles = shapes * (2 if len(blocks) > 1 else 1)
     if tiles == 1:
         return []
-    pairs = product(range(ALGORITHMS if target.winograd else 1), range(tiles))
     forms = FORMS if runs and runs.classes else 1
-    return [
-        (algorithm, tile, number if number < forms else 0)
-        for number, (algorithm, tile) in enumerate(pairs)
-    ]
+    algorithms = ALGORITHMS if target.winograd else 1
+    return list(product(range(algorithms), range(max(tiles, forms))))
