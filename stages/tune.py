@@ -11,7 +11,8 @@ from webkiln.backends import host
 from webkiln.backends.samples import sample_inputs
 from webkiln.build import stage
 from webkiln.codegen.steps import sites
-from webkiln.plan.measurements import candidate_times, fastest
+from webkiln.plan.devices import class_of
+from webkiln.plan.measurements import candidate_times, fastest, serves, times_of_launches
 
 DATA = ()
 ROUNDS = 3
@@ -36,26 +37,25 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         for step in steps
         for item in step.get("decided", ())
     }
-    kernels, variant = {}, None
+    kernels, variant, device = {}, None, None
     if decided:
         stage.report_progress(f"{len(programs)} programs")
         given = next(iter(sample_inputs(manifest).values()))
         rounds = host.profile_bundles(
             list(programs), backend, given, host=browser, runs=RUNS, rounds=ROUNDS
         )
-        variant = rounds[0][0]["variant"]
-        rows = [
-            [[launch["ms"] for launch in profile["launches"]] for profile in each]
-            for each in rounds
-        ]
-        measured = candidate_times(list(programs.values()), rows)
+        variant, count = rounds[0][0]["variant"], rounds[0][0]["multiprocessors"]
+        device = None if count is None else class_of(count)
+        measured = candidate_times(list(programs.values()), times_of_launches(rounds))
         kernels = {
             key: {"chosen": fastest(decided[key], ms), "rule": decided[key][0], "ms": ms}
             for key, ms in measured.items()
+            if serves(key, device)
         }
     about = {
         "backend": backend,
         "variant": variant,
+        "device": device,
         "browser": browser,
         "version": host.version(browser),
     }

@@ -19,10 +19,12 @@ import { timeDispatches } from './profiler_webgpu.js';
  * Times the steps of a backend. `peakGflops` measures the peak of one thread, or of the GPU,
  * `peakGigabytes` that of reads from memory. `measurePass` times all launches of the last run
  * without gaps for timestamps, and a launch that does nothing. All are null if unknown.
+ * `multiprocessors` is the number that schedules assume for the GPU.
  * @typedef {object} Timer
  * @property {(...placeholders: number[]) => RunSizes | Promise<RunSizes>} run
  * @property {string} clock
  * @property {() => number} resolutionMs
+ * @property {number} [multiprocessors]
  * @property {() => Promise<number | null>} peakGflops
  * @property {() => Promise<number | null>} [peakGigabytes]
  * @property {() => Promise<{ passMs: number, emptyMs: number } | null>} [measurePass]
@@ -138,7 +140,8 @@ export class Profiler {
         launch.ms += /** @type {number} */ (times[index]);
       });
     }
-    const { clock, resolutionMs, peakGflops, peakGigabytes, measurePass } = this.timer;
+    const { clock, resolutionMs, multiprocessors, peakGflops, peakGigabytes, measurePass } =
+      this.timer;
     const peak = await peakGflops();
     const { sites, starts, times } = runs[0] ?? this.#emptyRun();
     const means = launches.map(launch => ({
@@ -150,6 +153,7 @@ export class Profiler {
       threads,
       clock,
       resolutionMs: resolutionMs(),
+      multiprocessors: multiprocessors ?? null,
       peakGflops: peak === null ? null : threads * peak,
       peakGigabytes: (await peakGigabytes?.()) ?? null,
       gpu: runs.length ? gpuTimes(means, (await measurePass?.()) ?? null) : null,

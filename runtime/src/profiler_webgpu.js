@@ -187,6 +187,7 @@ export function timeDispatches(engine, profiler) {
       ? 'timestamps of WebGPU'
       : 'a wait for each dispatch, since WebGPU has no timestamps here',
     resolutionMs: () => (hasStamps ? stepOf(steps) : tickMs()),
+    multiprocessors: engine.gpu.multiprocessors,
     peakGflops: async () => (hasStamps ? peakOfMultiplyAdds(device) : null),
     peakGigabytes: async () => (hasStamps ? peakOfReads(device) : null),
     measurePass: async () => {

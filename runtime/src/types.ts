@@ -201,6 +201,8 @@ export interface Profile {
   clock: string;
   /** The resolution of the clock. */
   resolutionMs: number;
+  /** The number that schedules assume for the GPU; null on other backends than webgpu. */
+  multiprocessors: number | null;
   /**
    * The measured peak of all threads, in 10^9 operations per second, of multiply-add loops. Null on
    * a GPU without timestamps.

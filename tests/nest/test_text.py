@@ -130,6 +130,11 @@ y: float32[4] = nest(x: float32[4]) @e
         ("where p0 = 4", "where p0 = i0", ""),
         ("live y", "live z", "z is read after the last step, and no step writes it"),
         ("in0[a0]", "in0[a0, a0]", "a load of input 0"),
+        (
+            "where p0 = 4",
+            "where p0 = 4\n  part product p",
+            "e (NestCall) is part of a choice that is",
+        ),
     ],
 )
 def test_invalid_programs_are_rejected(old, new, message):
@@ -144,8 +149,30 @@ def test_invalid_programs_are_rejected(old, new, message):
 
 
 @pytest.mark.parametrize(
-    "line", ["nothing", "  out0[a0] = ", "  out0[a0] = in0[a0] +", "  acc0 = sum(%7)", "buffer x"]
+    "line",
+    [
+        "nothing",
+        "  out0[a0] = ",
+        "  out0[a0] = in0[a0] +",
+        "  acc0 = sum(%7)",
+        "buffer x",
+        "decided:",
+        "decided:\n  decision key = 3",
+    ],
 )
 def test_lines_that_do_not_parse_are_rejected(line):
     with pytest.raises(InternalError, match="text form"):
         parse(PROGRAM + line + "\n")
+
+
+def test_choices_are_described():
+    decision = 'decided:\n  decision key = "product p"; chosen = "a b"; a b = [0.5, null]\n'
+    text = PROGRAM.replace("live y\n", f"live y\n{decision}")
+    text = text.replace("where p0 = 4\n", "where p0 = 4\n  part product p\n")
+    program = parse(text)
+    verify(program)
+    assert [call.part_of for call in program.calls] == ["product p"]
+    assert program.decided == {
+        "product p": {"key": "product p", "chosen": "a b", "candidates": [["a b", 0.5, None]]}
+    }
+    assert print_program(program) == text

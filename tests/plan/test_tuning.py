@@ -18,7 +18,7 @@ from webkiln.errors import RecipeError
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import parse
-from webkiln.plan.measurements import candidate_times, fastest
+from webkiln.plan.measurements import candidate_times, fastest, serves, times_of_launches
 from webkiln.plan.tuning import SCHEMA, UNTUNED, Tuning, read, trials
 
 CONV = (
@@ -248,7 +248,19 @@ def test_the_epilogue_is_not_part_of_the_key():
         ({"schema": SCHEMA, "backends": {"wasm": {}}}, "backends.wasm has no table of kernels"),
         (
             {"schema": SCHEMA, "backends": {"wasm": {"kernels": {"pool": {}}}}},
-            "'pool', expected the name of a convolution or contraction",
+            "'pool', expected the name of a convolution, contraction or product",
+        ),
+        *(
+            (
+                {"schema": SCHEMA, "backends": {"wasm": {"kernels": {key: {}}}}},
+                f"'{key}', expected {message} of GPUs; run webkiln tune again",
+            )
+            for key, message in (
+                ("product 8x16 of 32 #0", "on integrated or .* or on data centre"),
+                ("product 8x16 of 32 on emulated #0", "on integrated or .* or on data centre"),
+                ("product 8x16 of 32 on moon #0", "on integrated or .* or on data centre"),
+                ("contraction 8x16 of 32 on desktop #0", "no class or on emulated"),
+            )
         ),
         (
             {"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}},
@@ -303,7 +315,7 @@ def test_the_cost_model_agrees_with_measured_tiles():
     assert min(expected, key=expected.__getitem__) == "6x8" == item["chosen"]
     assert 1.0 < expected["4x8"] / expected["6x8"] < 1.1
     assert expected["3x16"] > 1.5 * expected["6x8"]
-    assert UNTUNED.trial == (0, 0)
+    assert UNTUNED.trial is None
 
 
 def test_times_of_launches_become_times_of_candidates():
@@ -337,3 +349,47 @@ def test_times_of_launches_become_times_of_candidates():
     }
     assert fastest(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.99}) == "6x8", "one per cent is noise"
     assert fastest(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.9}) == "4x8"
+
+
+def profile(
+    times: list[tuple[float, float]], gpu: dict[str, float] | None = None
+) -> dict[str, Any]:
+    """A profile of steps, each with its executions and milliseconds."""
+    return {"launches": [{"count": count, "ms": ms} for count, ms in times], "gpu": gpu}
+
+
+def test_steps_of_other_devices_do_not_count():
+    """One layer has a branch on the device, whose first block has two launches."""
+    form, tile = "product p on desktop", "contraction c on emulated"
+
+    def program(split: str, single: str) -> list[dict[str, Any]]:
+        part = {"layer": "a", "decided": [{"key": form, "chosen": split}]}
+        return [part, part, {"layer": "a", "decided": [{"key": tile, "chosen": single}]}]
+
+    programs = [program("in 2 parts", "4x4"), program("in 3 parts", "8x4")]
+    real = [profile([(1, 2.0), (1, 0.5), (0, 0.0)]), profile([(1, 1.0), (1, 0.75), (0, 0.0)])]
+    assert candidate_times(programs, times_of_launches([real])) == {
+        form: {"in 2 parts": 2.5, "in 3 parts": 1.75}
+    }
+    emulated = [profile([(0, 0.0), (0, 0.0), (1, 9.0)]), profile([(0, 0.0), (0, 0.0), (2, 8.0)])]
+    assert candidate_times(programs, times_of_launches([emulated])) == {
+        tile: {"4x4": 9.0, "8x4": 8.0}
+    }
+
+
+def test_a_launch_counts_as_after_others():
+    """Passes of their own begin later: 0.25 ms after which nothing is computed, instead of 0.1."""
+    gpu = {"launches": 2, "emptyMs": 0.25, "gapMs": 0.2}
+    rounds = [[profile([(1, 1.25), (2, 0.75), (0, 0.0), (1, 0.2)], gpu)]]
+    ((times,),) = times_of_launches(rounds)
+    assert times == pytest.approx([1.1, 0.45, None, 0.1])
+    for gap, alone in ((-1.0, 0.0), (9.0, 0.25)):
+        gpu = {"launches": 2, "emptyMs": 0.25, "gapMs": gap}
+        ((times,),) = times_of_launches([[profile([(1, 1.25)], gpu)]])
+        assert times == [pytest.approx(1.0 + alone)]
+
+
+def test_an_emulated_gpu_decides_its_own_kernels_only():
+    keys = ("contraction c #0", "contraction c on emulated #0", "product p on desktop #0")
+    assert [serves(key, "emulated") for key in keys] == [False, True, False]
+    assert all(serves(key, device) for key in keys for device in ("desktop", None))

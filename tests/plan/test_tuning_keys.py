@@ -4,7 +4,7 @@ from itertools import combinations
 
 from tests.programs import lower
 from webkiln.ops.table import parse
-from webkiln.plan.tuning_keys import tuning_key
+from webkiln.plan.tuning_keys import device_of, tuning_key, without_device
 
 PLAIN = ("float32[6,4]", "float32[4,8]", "float32[6,8]", "MatMul({x}, {w})")
 
@@ -54,3 +54,19 @@ def test_epilogues_and_names_do_not_change_the_key() -> None:
     assert key(*PLAIN, "slot b: float32[8]", "y: float32[6,8] = Add(m, b)") == plain
     assert key(*PLAIN, constants=("w", "others")) == plain
     assert key(*PLAIN, names="abc", constants=("b",)) == plain
+
+
+def test_keys_name_the_class_of_gpus_that_runs() -> None:
+    call = lower(
+        parse(
+            "graph g\ninput x: float32[6,4]\nslot w: float32[4,8]\n"
+            "y: float32[6,8] = MatMul(x, w)\noutput out = y\n"
+        )
+    ).calls[0]
+    plain = tuning_key("product", call, ("w",))
+    own = tuning_key("product", call, ("w",), "data centre")
+    assert plain.startswith("product 6x8 of 4 #")
+    assert own == plain.replace(" #", " on data centre #")
+    assert (device_of(own), device_of(plain)) == ("data centre", "")
+    assert (without_device(own), without_device(plain)) == (plain, plain)
+    assert tuning_key("product", call, ("w",), facts=[True]) != plain

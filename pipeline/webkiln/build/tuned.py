@@ -60,26 +60,32 @@ def tune(
             f"{recipe.name}: {backend} has no choices to time; these backends have:"
             f" {', '.join(tunable(recipe)) or 'none'}"
         )
-    known = _read_measurements(file)
+    _read_measurements(file)
     action = ModelGraph(recipe, engine.share).tune(backend, browser)
     result = engine.rerun(action) if rerun else engine.run(action)
-    measured = canonical.loads(engine.data(result, "measured.json"))
-    earlier = read(known, backend).kernels
+    return record(file, backend, canonical.loads(engine.data(result, "measured.json")))
+
+
+def record(file: Path, backend: str, measured: Mapping[str, Any]) -> list[Retuned]:
+    """Write the fastest candidates of a measurement into `file`, beside those of other kernels."""
+    known = _read_measurements(file)
+    earlier = read(known, backend)
     changes = []
     for key, entry in measured["kernels"].items():
-        before = earlier[key].chosen if key in earlier else entry["rule"]
+        old = earlier.entry(key)
+        before = entry["rule"] if old is None else old.chosen
         changes.append(
             Retuned(
                 key, before, entry["chosen"], entry["ms"].get(before), entry["ms"][entry["chosen"]]
             )
         )
-    old = known["backends"].get(backend, {"kernels": {}})
+    kernels = known["backends"].get(backend, {"kernels": {}})["kernels"]
     new = {
         key: {"chosen": entry["chosen"], "ms": entry["ms"]}
         for key, entry in measured["kernels"].items()
     }
-    origin = {name: measured[name] for name in ("browser", "version", "variant")}
-    known["backends"][backend] = {**origin, "kernels": {**old["kernels"], **new}}
+    origin = {name: measured[name] for name in ("browser", "version", "variant", "device")}
+    known["backends"][backend] = {**origin, "kernels": {**kernels, **new}}
     write_atomic(
         file, (json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     )

@@ -54,6 +54,8 @@ export interface Profile {
   /** The clock that times launches, and its resolution. */
   clock: string;
   resolutionMs: number;
+  /** The multiprocessors that schedules assume for the GPU; null on other backends than webgpu. */
+  multiprocessors: number | null;
   /** In 10^9 operations and bytes per second, or null if not measured. */
   peakGflops: number | null;
   peakGigabytes: number | null;

@@ -41,13 +41,12 @@ _BUFFER = re.compile(
     rf"({_VIEW})(?: as (\w+))?(?: (input|constant|state))?"
     r"(?: (texels|(?:panel|quarters)\([^)]*\)))?(?: segment (\d+))?(?: at (.+))?"
 )
-_ITEMS = re.compile(r"(where|why|form|schedule|decision) (.+)")
+_ITEMS = re.compile(r"(where|part|why|form|schedule|decision) (.+)")
 _STATE = re.compile(rf"({_NAME}) = ({_NAME}) then ({_NAME})")
 _STEP = re.compile(
     rf"(?P<outputs>{_VIEW}(?:; {_VIEW})*) = (?P<kind>nest|procedure|custom)"
     rf"\((?P<inputs>(?:{_VIEW}(?:, {_VIEW})*)?)\)"
-    r"(?P<exact> exact)?(?: of (?P<part>\S+))?(?: -> (?P<result>\w+ <= [^@]+?))?"
-    r"(?: @(?P<layer>\S+))?"
+    r"(?P<exact> exact)?(?: -> (?P<result>\w+ <= [^@]+?))?(?: @(?P<layer>\S+))?"
 )
 _COPY = re.compile(rf"copy ({_VIEW}) -> ({_VIEW})(?: @(\S+))?")
 _REPEAT = re.compile(r"repeat (\w+) < (.+):")
@@ -89,9 +88,9 @@ def parse(text: str) -> Program:
             states.append(State(*map(unescape_name, names.groups())))
         elif keyword == "memory":
             memory = _read_json(rest)
-        elif keyword == "decided":
-            key, _, data = rest.partition(" ")
-            decided[unescape_name(key)] = _read_json(data)
+        elif line == "decided:":
+            decision = _read_decision(_items_of(block)[0])
+            decided[decision["key"]] = decision
         elif line == "main":
             init, body = _read_steps(body), []
         else:
@@ -152,21 +151,13 @@ def _read_call(match: re.Match[str], block: Sequence[str]) -> Step:
         tuple(_read_view(text) for text in re.findall(_VIEW, match[end] or ""))
         for end in ("outputs", "inputs")
     )
-    items: dict[str, dict[str, str]] = {}
-    why = None
-    while block and (found := _ITEMS.fullmatch(block[0])):
-        if found[1] == "why":
-            why = found[2]
-        else:
-            pairs = (item.partition(" = ") for item in found[2].split("; "))
-            items.setdefault(found[1], {}).update((name, value) for name, _, value in pairs)
-        block = block[1:]
+    items, block = _items_of(block)
     args = {name: parse_size(value) for name, value in items.get("where", {}).items()}
     layer = unescape_name(match["layer"] or "")
     if match["kind"] == "nest":
-        choice = None if why is None else _read_choice(why, items)
+        choice = _read_choice(items) if "why" in items else None
         nest = _read_nest(block, args, inputs, outputs)
-        part, exact = unescape_name(match["part"] or ""), match["exact"] is not None
+        (part,), exact = items.get("part", ("",)), match["exact"] is not None
         form = schedules.form_from_json(_read_items(items, "form")) if "form" in items else None
         return NestCall(nest, inputs, outputs, args, layer, part, exact, form, choice)
     if match["kind"] == "custom":
@@ -177,12 +168,31 @@ def _read_call(match: re.Match[str], block: Sequence[str]) -> Step:
     return HostCall(procedure, inputs, outputs, args, layer, _read_result(match["result"]))
 
 
-def _read_choice(why: str, items: Mapping[str, Mapping[str, str]]) -> Choice:
-    schedule, decision = (_read_items(items, word) for word in ("schedule", "decision"))
-    if decision:
-        rest = {name: decision.pop(name) for name in ("key", "chosen")}
-        decision = rest | {"candidates": [[name, *times] for name, times in decision.items()]}
-    return Choice(schedules.from_json(schedule), why, decision or None)
+def _items_of(block: Sequence[str]) -> tuple[dict[str, dict[str, str]], Sequence[str]]:
+    """The names and values of the first lines, by keyword, and the other lines. The texts of `why`
+    and `part` are names.
+    """
+    items: dict[str, dict[str, str]] = {}
+    while block and (found := _ITEMS.fullmatch(block[0])):
+        parts = [found[2]] if found[1] in ("why", "part") else found[2].split("; ")
+        pairs = (part.partition(" = ") for part in parts)
+        items.setdefault(found[1], {}).update((name, value) for name, _, value in pairs)
+        block = block[1:]
+    return items, block
+
+
+def _read_choice(items: Mapping[str, Mapping[str, str]]) -> Choice:
+    (why,) = items["why"]
+    schedule = schedules.from_json(_read_items(items, "schedule"))
+    return Choice(schedule, why, _read_decision(items) if "decision" in items else None)
+
+
+def _read_decision(items: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    decision = _read_items(items, "decision")
+    if not {"key", "chosen"} <= decision.keys():
+        raise InternalError("text form: a decision has no `key` or `chosen`")
+    rest = {name: decision.pop(name) for name in ("key", "chosen")}
+    return rest | {"candidates": [[name, *times] for name, times in decision.items()]}
 
 
 def _read_items(items: Mapping[str, Mapping[str, str]], word: str) -> dict[str, Any]:

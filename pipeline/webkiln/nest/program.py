@@ -74,10 +74,10 @@ class Program:
 
     `live_out` are the buffers that are read after the last step. `roots` maps every Variable of the
     graph that is no buffer to the buffer that has its elements. `init` are the calls that compute
-    constants once, when the model is loaded. `decided` describes each choice between algorithms, by
-    the key that its calls are `part_of`. `caches` are the buffers that lie in memory in their own
-    dtype, whatever the backend stores otherwise. `memory` is what the buffers need, once they have
-    addresses (docs/formats.md, program.json).
+    constants once, when the model is loaded. `decided` describes each choice between algorithms or
+    forms, by the key that its calls are `part_of`. `caches` are the buffers that lie in memory in
+    their own dtype, whatever the backend stores otherwise. `memory` is what the buffers need, once
+    they have addresses (docs/formats.md, program.json).
     """
 
     name: str

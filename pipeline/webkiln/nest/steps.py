@@ -130,7 +130,8 @@ def _retyped(operands: Sequence[Operand], views: Sequence[View]) -> tuple[Operan
 class NestCall(_Call):
     """A nest applied to Variables, with the values of its arguments.
 
-    `part_of` is the key of the convolution that the call belongs to, if its algorithm is tunable.
+    `part_of` is the key of the convolution or product that the call belongs to, if its algorithm or
+    its form is tunable.
     `exact` calls are computed in float32 on every target, because later steps amplify their errors.
     `form` is how invocations compute a contraction, if a pass has chosen it. `choice` is how the
     call runs, once it is scheduled. `passes` are those that changed the call.

@@ -18,11 +18,12 @@ y: float32[16,64] = nest(x: float32[16,64], w: float32[64,64]) @dense
 other dimensions in the order 0; `texels` has four elements to a texel, `quarters(32)` also has 32
 of them in each layer; `at 64` is the address. `alias v = y`: the elements of the Variable v are
 those of the buffer y. `state x = i then y`: the run reads x, which is i before the first run and
-then what the preceding run left in y. `caches x, y` lie in memory in their own dtype. `decided KEY
-{...}` describes a choice between algorithms, and `memory {...}` what all buffers need. Steps before
-the line `main` transform constants when a model is loaded. A scheduled call has lines `why`,
-`schedule` and, if there were candidates, `decision`. A line `form` states how workgroups are to
-compute a product. Expressions are those of `expr_text.py`. Other steps are
+then what the preceding run left in y. `caches x, y` lie in memory in their own dtype. `decided:`
+and the lines `decision` after it describe a choice between algorithms or forms, and `memory {...}`
+what all buffers need. Steps before the line `main` transform constants when a model is loaded. A
+scheduled call has lines `why`, `schedule` and, if there were candidates, `decision`. A line `form`
+states how workgroups are to compute a product, a line `part` of which choice a call is a part.
+Expressions are those of `expr_text.py`. Other steps are
 
 copy x: float32[4] -> y: float32[2,2] @layer
 repeat i0 < 4:
@@ -88,8 +89,8 @@ def print_program(program: Program) -> str:
         lines.append("state {} = {} then {}".format(*names))
     if program.caches:
         lines.append(f"caches {', '.join(map(escape_name, sorted(program.caches)))}")
-    for key, data in program.decided.items():
-        lines.append(f"decided {escape_name(key)} {json.dumps(data)}")
+    for data in program.decided.values():
+        lines += ["decided:", *_decision(data)]
     if program.memory is not None:
         lines.append(f"memory {json.dumps(program.memory)}")
     if program.init:
@@ -105,11 +106,11 @@ def _step_lines(step: Step) -> list[str]:
     match step:
         case NestCall():
             marks = " exact" if step.exact else ""
-            marks += f" of {escape_name(step.part_of)}" if step.part_of else ""
             head = f"{_head(step, 'nest')}{marks}{_layer(step.layer)}"
             return [
                 head,
                 *_items("where", step.args),
+                *([f"{INDENT}part {step.part_of}"] if step.part_of else []),
                 *_form(step.form),
                 *_choice(step.choice),
                 *_nest_lines(step.nest),
@@ -176,11 +177,13 @@ def _choice(choice: Choice | None) -> list[str]:
         return []
     lines = [f"{INDENT}why {choice.why}"]
     lines += _items("schedule", _dumped(schedules.to_json(choice.schedule)))
-    if choice.decision is not None:
-        *rest, (_, candidates) = choice.decision.items()
-        rows = {name: times for name, *times in candidates}
-        lines += _items("decision", _dumped(dict(rest) | rows))
-    return lines
+    return lines if choice.decision is None else [*lines, *_decision(choice.decision)]
+
+
+def _decision(decision: Mapping[str, Any]) -> list[str]:
+    *rest, (_, candidates) = decision.items()
+    rows = {name: times for name, *times in candidates}
+    return _items("decision", _dumped(dict(rest) | rows))
 
 
 def _dumped(data: Mapping[str, Any]) -> dict[str, str]:

@@ -23,8 +23,8 @@ from webkiln.nest.steps import (
 def verify(program: Program) -> None:
     """Raise InternalError for the first violation: a read without a write before it, a view that
     does not fit its buffer, an operand that does not fit its nest, an argument without a value, a
-    window that does not fit the loops of its nest, or a step or a buffer of workgroups that they
-    cannot have.
+    window that does not fit the loops of its nest, a part of a choice that is not described, or a
+    step or a buffer of workgroups that they cannot have.
     """
     checker = _Checker(program)
     written = {name for name, buffer in program.buffers.items() if buffer.kind != "local"}
@@ -57,6 +57,8 @@ class _Checker:
                 written.add(view.name)
             if isinstance(step, NestCall):
                 self._call(step, counters)
+                if step.part_of and step.part_of not in self.program.decided:
+                    self.fail(f"{step.label} is part of a choice that is not described")
             if isinstance(step, Workgroups):
                 self._workgroups(step)
         return written

@@ -49,6 +49,7 @@ from webkiln.nest.program import PanelLayout, Program, map_calls
 from webkiln.nest.schedule import Panel, panel_of
 from webkiln.nest.steps import NestCall, View
 from webkiln.nest.target import Target
+from webkiln.plan.devices import tuned_devices
 from webkiln.plan.schedule import choose
 from webkiln.plan.tiles import tile
 from webkiln.plan.tuning import UNTUNED, Tuning
@@ -59,7 +60,11 @@ FEW = 4
 
 def run(program: Program, target: Target, tuning: Tuning = UNTUNED) -> Program:
     constants = program.repackable
-    tiles = [tile(call, target, constants, tuning) for call in program.calls]
+    devices = tuned_devices(program.steps, target)
+    tiles = [
+        tile(call, target, constants, tuning, device)
+        for call, device in zip(program.calls, devices, strict=True)
+    ]
     found = _choices(program, [item.target for item in tiles], constants)
     decisions = (None if item.decision is None else item.decision.to_json() for item in tiles)
     chosen = (

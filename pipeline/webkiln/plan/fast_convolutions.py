@@ -39,6 +39,7 @@ from webkiln.nest.steps import NestCall, Repeat, Step
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, default_form, forms, match_convolution
 from webkiln.plan.cost import expected
+from webkiln.plan.devices import tuned_devices
 from webkiln.plan.schedule import choose
 from webkiln.plan.tuning import CONVOLUTION, Candidate, Decision, Tuning
 from webkiln.plan.tuning_keys import tuning_key
@@ -64,9 +65,13 @@ def run(program: Program, target: Target, tuning: Tuning) -> Program:
     counter = f"i{free_counter(program)}"
     init: list[NestCall] = []
     decided: dict[str, Mapping[str, Any]] = {}
+    devices = tuned_devices(program.steps, target)
 
     def replaced(call: NestCall) -> Sequence[Step]:
-        chosen = algorithm(call, target, constants, tuning, len(init), counter)
+        device = next(devices)
+        if device is None:
+            return [call]
+        chosen = algorithm(call, target, constants, tuning, len(init), counter, device)
         if chosen is None:
             return [call]
         decided[chosen.decision.key] = chosen.decision.to_json()
@@ -87,9 +92,11 @@ def algorithm(
     tuning: Tuning,
     number: int,
     counter: str,
+    device: str = "",
 ) -> Algorithm | None:
     """The algorithm for a call that is a convolution with several candidates, else None. `number`
-    makes the names of its intermediate results unique, and `counter` is free.
+    makes the names of its intermediate results unique, and `counter` is free. `device`: the class
+    of GPUs that runs the call, if others do not.
     """
     allowed = target.winograd and call.form is None
     convolution = match_convolution(call, constants) if allowed else None
@@ -107,7 +114,7 @@ def algorithm(
     candidates = [
         Candidate(name, _expected_ms(plain, variants[name], target, constants)) for name in names
     ]
-    decision = tuning.decide(tuning_key(CONVOLUTION, plain, constants), candidates)
+    decision = tuning.decide(tuning_key(CONVOLUTION, plain, constants, device), candidates)
     fast_form = variants[names[decision.chosen]]
     steps = (plain,) if fast_form is None else fast_form.steps
     return Algorithm(

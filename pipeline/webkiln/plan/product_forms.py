@@ -145,17 +145,14 @@ def match_product(call: NestCall, target: Target, constants: Collection[str]) ->
     return product if large else None
 
 
-def choose_forms(
-    product: Product, classes: Sequence[GpuClass], precision: str = "float32"
-) -> list[Choice]:
+def choose_forms(product: Product, classes: Sequence[GpuClass]) -> list[Choice]:
     """The form of a product for each class of GPUs: the one that is expected to be fastest, or that
     of the next larger class where it is nearly as fast.
     """
     found: list[Choice] = []
     for gpu in reversed(classes):
         found.append(_fastest(product, gpu, found[-1] if found else None))
-    exact = product.call.exact or precision != ARITHMETIC
-    return [item if exact else _in_float16(item) for item in reversed(found)]
+    return found[::-1]
 
 
 def _fastest(product: Product, gpu: GpuClass, usual: Choice | None) -> Choice:
@@ -170,8 +167,10 @@ def _fastest(product: Product, gpu: GpuClass, usual: Choice | None) -> Choice:
     return usual if usual in choices and time(usual) <= NEAR * time(best) else best
 
 
-def _in_float16(choice: Choice) -> Choice:
-    """A choice whose staged factors are float16 where the device can."""
+def in_precision(product: Product, choice: Choice, precision: str) -> Choice:
+    """The choice with staged factors that are float16 where the device and the precision can."""
+    if product.call.exact or precision != ARITHMETIC:
+        return choice
     group = choice.form.group
     form = replace(choice.form, workgroup=replace(group, float16=group.staged))
     return replace(choice, form=form)

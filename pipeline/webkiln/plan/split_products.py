@@ -24,9 +24,21 @@ after:
     buffer y~parts2: float32[2,37,96]
     buffer y: float32[37,96]
     live y
+    decided:
+      decision key = "product 37x96 of 1504 on integrated #f8051e1b7377"
+      decision chosen = "staged 4x4 by 8x8 of 16 in 2 parts"
+      decision staged 4x4 by 8x8 of 16 in 2 parts = [0.0628, null]
+      decision direct 4x4 by 1x8x8 of 32 = [0.02284, null]
+      decision staged 4x8 by 8x8 of 16 in 2 parts = [0.07653, null]
+      decision staged 4x8 by 16x8 of 16 in 2 parts = [0.07653, null]
+      decision staged 4x4 by 8x8 of 16 = [0.1039, null]
+      decision staged 4x8 by 32x8 of 16 in 2 parts = [0.10644, null]
+      decision staged 4x8 by 8x8 of 16 = [0.13137, null]
+      decision staged 4x8 by 16x8 of 16 = [0.13137, null]
     device 8:
       y~parts2: float32[2,37,96] = nest(x: float32[37,1504], w: float32[1504,96]) @dense
         where p0 = 2; p1 = 37; p2 = 96; p3 = 752
+        part product 37x96 of 1504 on integrated #f8051e1b7377
         form lanes = 4; count = 4
         form workgroup = {"columns": 8, "rows": 8, "depth": 16, "staged": true}
         for a0 < p0, a1 < p1, a2 < p2
@@ -36,6 +48,7 @@ after:
         out0[a0, a1, a2] = acc0
       y: float32[37,96] = nest(b: float32[96], y~parts2: float32[2,37,96]) @dense
         where p0 = 37; p1 = 96; p2 = 2
+        part product 37x96 of 1504 on integrated #f8051e1b7377
         for a0 < p0, a1 < p1
         reduce r0 < p2
         acc0 = sum(in1[r0, a0, a1])
@@ -50,8 +63,9 @@ after:
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from webkiln.ir.dim import floordiv
 from webkiln.ir.types import Type
@@ -62,121 +76,144 @@ from webkiln.nest.program import Program
 from webkiln.nest.steps import DeviceBranch, NestCall, Step, View, every_step
 from webkiln.nest.target import Invocations, Target
 from webkiln.plan.depthwise_forms import depthwise_forms
+from webkiln.plan.form_candidates import FormCandidates, form_key
 from webkiln.plan.merge_phases import merge_phases, phases_from
 from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import (
     Choice,
     Product,
     choose_forms,
+    in_precision,
     match_product,
 )
+from webkiln.plan.tuning import UNTUNED, Decision, Tuning
 from webkiln.plan.window_forms import has_few_channels, window_forms
 from webkiln.plan.window_padding import in_place
 
 
-def run(program: Program, target: Target) -> Program:
+@dataclass(frozen=True, slots=True)
+class ClassCalls:
+    """The calls that compute a contraction on a class of GPUs. `own`: whether it keeps its steps
+    where those of another class are equal, since they are measured.
+    """
+
+    calls: tuple[NestCall, ...]
+    decision: Decision | None = None
+    own: bool = False
+
+
+def run(program: Program, target: Target, tuning: Tuning = UNTUNED) -> Program:
     """Compute each large product in the form of each class of GPUs."""
-    constants = program.repackable
-    uses = Counter(view.name for step in every_step(program.steps) for view in step.reads)
-    uses.update(program.live_out)
+    if target.invocations is None:
+        return program
+    forms = _Forms(program, target, target.invocations, tuning)
 
     def block(steps: Sequence[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
         position = 0
         while position < len(steps):
             step = steps[position]
-            sliding = _sliding(steps[position : position + 2], uses, target, constants)
-            calls = phases_from(steps, position)
-            if sliding is not None:
-                result.append(sliding)
-                position += 2
-                continue
-            if calls:
-                result += by_class(calls, target, constants)
+            direct = forms.without_padding(steps[position : position + 2])
+            calls = () if direct else phases_from(steps, position)
+            if direct or calls:
+                result += direct or forms.by_class(calls)
             else:
                 result.append(step if isinstance(step, DeviceBranch) else step.map_blocks(block))
-            position += max(len(calls), 1)
+            position += 2 if direct else max(len(calls), 1)
         return tuple(result)
 
-    return program.with_steps(block(program.steps))
+    steps = block(program.steps)
+    return replace(program, decided={**program.decided, **forms.decided}).with_steps(steps)
 
 
-def _sliding(
-    steps: Sequence[Step], uses: Mapping[str, int], target: Target, constants: Collection[str]
-) -> Step | None:
-    """The branches that replace a copy of an image with padding, and a convolution of few channels
-    that alone reads it: on each class of GPUs, that reads the image itself.
-    """
-    if len(steps) != 2 or target.invocations is None:
-        return None
-    copy, call = steps
-    if (
-        not isinstance(copy, NestCall)
-        or not isinstance(call, NestCall)
-        or call.form is not None
-        or copy.outputs[0].name not in {view.name for view in call.inputs}
-        or uses[copy.outputs[0].name] != 1
-        or not has_few_channels(call)
-    ):
-        return None
-    direct = in_place(copy, call)
-    forms = None if direct is None else window_forms(direct, target, constants)
-    if direct is None or not forms:
-        return None
-    choices = [(replace(direct, form=form),) for form in forms]
-    (branch,) = _branches((copy, call), (), choices, target.invocations)
-    return branch
+class _Forms:
+    """The forms of the calls of a program. `decided`: how they were chosen."""
 
+    def __init__(self, program: Program, target: Target, runs: Invocations, tuning: Tuning) -> None:
+        self.constants, self.target = program.repackable, target
+        self.runs, self.tuning = runs, tuning
+        self.decided: dict[str, Mapping[str, Any]] = {}
+        self.uses = Counter(view.name for step in every_step(program.steps) for view in step.reads)
+        self.uses.update(program.live_out)
 
-def by_class(
-    calls: Sequence[NestCall], target: Target, constants: Collection[str]
-) -> Sequence[Step]:
-    """The steps that replace a call, or calls that compute phases of the same output."""
-    runs, call = target.invocations, merge_phases(calls)
-    if call is None:
-        return [step for item in calls for step in by_class([item], target, constants)]
-    if runs is None or call.form is not None:
-        return calls
-    plain = canonicalize(call)
-    choices = _choices(plain, target, runs, constants, sliding=has_few_channels(call))
-    return _branches(tuple(calls), (plain,), choices, runs)
+    def without_padding(self, steps: Sequence[Step]) -> Sequence[Step]:
+        """The branches that replace a copy of an image with padding, and a convolution of few
+        channels that alone reads it: on each class of GPUs, that reads the image itself. Empty if
+        the steps are others.
+        """
+        if len(steps) != 2:
+            return ()
+        copy, call = steps
+        if (
+            not isinstance(copy, NestCall)
+            or not isinstance(call, NestCall)
+            or call.form is not None
+            or copy.outputs[0].name not in {view.name for view in call.inputs}
+            or self.uses[copy.outputs[0].name] != 1
+            or not has_few_channels(call)
+        ):
+            return ()
+        direct = in_place(copy, call)
+        forms = None if direct is None else window_forms(direct, self.target, self.constants)
+        if direct is None or not forms:
+            return ()
+        choices = [ClassCalls((replace(direct, form=form),)) for form in forms]
+        return self._branches((copy, call), (), choices)
 
+    def by_class(self, calls: Sequence[NestCall]) -> Sequence[Step]:
+        """The steps that replace a call, or calls that compute phases of the same output."""
+        call = merge_phases(calls)
+        if call is None:
+            return [step for item in calls for step in self.by_class([item])]
+        if call.form is not None:
+            return calls
+        plain = canonicalize(call)
+        choices = self._choices(plain, slides=has_few_channels(call))
+        return self._branches(tuple(calls), (plain,), choices)
 
-def _branches(
-    steps: tuple[Step, ...],
-    last: tuple[NestCall, ...],
-    choices: Sequence[tuple[NestCall, ...]],
-    runs: Invocations,
-) -> tuple[Step, ...]:
-    """The choice of each class of GPUs, and `steps` on others. `last` is what these compute."""
-    for gpu, choice in zip(runs.classes, choices, strict=bool(choices)):
-        if choice != last:
-            steps = (DeviceBranch(gpu.multiprocessors, choice, steps),)
-        last = choice
-    return steps
+    def _branches(
+        self, steps: tuple[Step, ...], last: tuple[NestCall, ...], choices: Sequence[ClassCalls]
+    ) -> tuple[Step, ...]:
+        """The choice of each class of GPUs, and `steps` on others. `last` is what these compute."""
+        for gpu, choice in zip(self.runs.classes, choices, strict=bool(choices)):
+            if choice.own or choice.calls != last:
+                steps = (DeviceBranch(gpu.multiprocessors, self._tagged(choice), steps),)
+            last = choice.calls
+        return steps
 
+    def _choices(self, call: NestCall, *, slides: bool) -> list[ClassCalls]:
+        """The calls that compute a contraction on each class of GPUs; none if it has no forms.
+        `slides`: it may be a convolution of few channels.
+        """
+        target, constants, classes = self.target, self.constants, self.runs.classes
+        windows = window_forms(call, target, constants) if slides else None
+        if windows is not None:
+            return [ClassCalls((replace(call, form=form),)) for form in windows]
+        if (pixels := depthwise_forms(call, target, constants)) is not None:
+            found = (call if form is None else replace(call, form=form) for form in pixels)
+            return [ClassCalls((item,)) for item in found]
+        product = match_product(merge_rows(call, target, constants), target, constants)
+        if product is None:
+            return []
+        forms, result = FormCandidates(product), list[ClassCalls]()
+        for gpu, usual in zip(classes, choose_forms(product, classes), strict=True):
+            key = form_key(call, product, constants, gpu)
+            choice, decision = forms.decide(key, gpu, usual, self.tuning)
+            calls = in_form(product, in_precision(product, choice, target.precision))
+            own = self.tuning.trial is not None or bool(decision.measured)
+            result.append(ClassCalls(calls, decision, own))
+        return result
 
-def _choices(
-    call: NestCall,
-    target: Target,
-    runs: Invocations,
-    constants: Collection[str],
-    *,
-    sliding: bool,
-) -> list[tuple[NestCall, ...]]:
-    """The calls that compute a contraction on each class of GPUs; none if it has no forms.
-    `sliding`: it may be a convolution of few channels.
-    """
-    windows = window_forms(call, target, constants) if sliding else None
-    if windows is not None:
-        return [(replace(call, form=form),) for form in windows]
-    if (forms := depthwise_forms(call, target, constants)) is not None:
-        return [(call if form is None else replace(call, form=form),) for form in forms]
-    product = match_product(merge_rows(call, target, constants), target, constants)
-    if product is None:
-        return []
-    choices = choose_forms(product, runs.classes, target.precision)
-    return [in_form(product, choice) for choice in choices]
+    def _tagged(self, choice: ClassCalls) -> tuple[NestCall, ...]:
+        """The calls of a choice, marked with the decision that led to it."""
+        decision = choice.decision
+        if decision is None:
+            return choice.calls
+        self.decided[decision.key] = decision.to_json()
+        first, *rest = choice.calls
+        return tuple(
+            replace(item, part_of=decision.key) for item in (first, *map(canonicalize, rest))
+        )
 
 
 def in_form(product: Product, choice: Choice) -> tuple[NestCall, ...]:

@@ -24,8 +24,18 @@ class Tile:
     decision: Decision | None
 
 
-def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tuning) -> Tile:
-    """Choose the tile of a call. Candidates that lead to the same schedule are merged."""
+def tile(
+    call: NestCall,
+    target: Target,
+    constants: Collection[str],
+    tuning: Tuning,
+    device: str | None = "",
+) -> Tile:
+    """Choose the tile of a call. Candidates that lead to the same schedule are merged. `device`:
+    the class of GPUs that runs the call, if others do not; None if its tile is not tuned.
+    """
+    if device is None:
+        return Tile(target, None)
     default = choose(call, target, constants).schedule
     variants = {name_of(default): (target, default)}
     loops, plain = default, target
@@ -41,7 +51,7 @@ def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tun
         Candidate(name, expected(call, schedule, target))
         for name, (_, schedule) in variants.items()
     ]
-    decision = tuning.decide(tuning_key(CONTRACTION, call, constants), candidates)
+    decision = tuning.decide(tuning_key(CONTRACTION, call, constants, device), candidates)
     return Tile(variants[decision.candidates[decision.chosen].name][0], decision)
 
 

@@ -4,22 +4,31 @@ measure.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
 from webkiln.errors import RecipeError
-from webkiln.nest.target import Target
+from webkiln.nest.target import GPU_CLASSES, Target
+from webkiln.plan.devices import EMULATED
+from webkiln.plan.tuning_keys import ON, device_of, without_device
 
 SCHEMA = "webkiln.tuned/1"
-CONVOLUTION, CONTRACTION = "convolution", "contraction"
-KINDS = (CONVOLUTION, CONTRACTION)
-"""The kinds of decisions: the algorithm of a convolution, and the tile of a contraction."""
+CONVOLUTION, CONTRACTION, PRODUCT = "convolution", "contraction", "product"
+KINDS = (CONVOLUTION, CONTRACTION, PRODUCT)
+"""The kinds of decisions: the algorithm of a convolution, the tile of a contraction, and the form
+of a product or convolution on a class of GPUs.
+"""
 Trial = tuple[int, int]
-"""The number of the candidate to use for each kind. A call with fewer candidates uses its first."""
+"""The number of the candidate to use for convolutions, and for contractions and products. A call
+with fewer candidates uses its first.
+"""
 FIRST: Trial = (0, 0)
 ALGORITHMS = 3
 """Candidates for a convolution: two tile sizes, and the direct form."""
+FORMS = 8
+"""Candidates for the form of a product, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +68,16 @@ class Tuning:
     """The tuned choices by kernel, or the trial of a tuning build."""
 
     kernels: Mapping[str, Measured] = field(default_factory=dict)
-    trial: Trial = FIRST
+    trial: Trial | None = None
+
+    def entry(self, key: str) -> Measured | None:
+        """The entry of a kernel. If it names a class of GPUs, one for all devices serves too."""
+        return self.kernels.get(key) or self.kernels.get(without_device(key))
 
     def decide(self, key: str, candidates: Sequence[Candidate]) -> Decision:
-        entry = self.kernels.get(key)
+        entry = self.entry(key)
         if entry is None:
-            number = self.trial[KINDS.index(key.partition(" ")[0])]
+            number = (self.trial or FIRST)[kind_of(key) != CONVOLUTION]
             return Decision(key, tuple(candidates), number if number < len(candidates) else 0)
         names = [item.name for item in candidates]
         if entry.chosen not in names:
@@ -76,6 +89,10 @@ class Tuning:
 
 
 UNTUNED = Tuning()
+
+
+def kind_of(key: str) -> str:
+    return key.partition(" ")[0]
 
 
 def read_file(path: Path, backend: str) -> Tuning:
@@ -114,10 +131,18 @@ def read(data: Any, backend: str) -> Tuning:
 
 
 def _check(name: str, entry: Any, where: str) -> None:
-    if name.partition(" ")[0] not in KINDS:
+    kind, device = kind_of(name), device_of(name)
+    if kind not in KINDS:
         raise RecipeError(
             f"the tuned choices: {where} has the key {name!r}, expected the name of a"
-            f" {' or '.join(KINDS)}"
+            f" {', '.join(KINDS[:-1])} or {KINDS[-1]}"
+        )
+    known = [gpu.name for gpu in GPU_CLASSES] if kind == PRODUCT else ["", EMULATED]
+    if device not in known:
+        raise RecipeError(
+            f"the tuned choices: {where} has the key {name!r}, expected"
+            f" {' or '.join(f'{ON.strip()} {item}' if item else 'no class' for item in known)}"
+            " of GPUs; run webkiln tune again, or remove the entry"
         )
     times = entry.get("ms") if isinstance(entry, dict) else None
     if (
@@ -138,17 +163,14 @@ def _check(name: str, entry: Any, where: str) -> None:
 
 def trials(target: Target) -> list[Trial]:
     """The trials that together use each candidate of every call at least once, and for convolutions
-    each of their tiles too. Empty if a backend has no choice.
+    each of their tiles and forms too. Empty if a backend has no choice.
     """
-    blocks = target.invocations.blocks if target.invocations else ()
+    runs = target.invocations
+    blocks = runs.blocks if runs else ()
     shapes = 1 + max(map(len, target.tiles.candidates.values()), default=0)
     tiles = shapes * (2 if len(blocks) > 1 else 1)
-    return (
-        [
-            (algorithm, tile)
-            for algorithm in range(ALGORITHMS if target.winograd else 1)
-            for tile in range(tiles)
-        ]
-        if tiles > 1
-        else []
-    )
+    if tiles == 1:
+        return []
+    forms = FORMS if runs and runs.classes else 1
+    algorithms = ALGORITHMS if target.winograd else 1
+    return list(product(range(algorithms), range(max(tiles, forms))))

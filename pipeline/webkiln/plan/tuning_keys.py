@@ -1,6 +1,6 @@
 """Keys under which measurements of kernels are stored."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from webkiln.canonical import key as digest
 from webkiln.ir.dim import abbreviate
@@ -9,10 +9,16 @@ from webkiln.nest.expr import INT, Expr, arg, axis, const, rebuild
 from webkiln.nest.nest import exprs_to_json
 from webkiln.nest.steps import NestCall
 
+ON = " on "
+Facts = Sequence[bool | int | str]
 
-def tuning_key(kind: str, call: NestCall, constants: Collection[str]) -> str:
+
+def tuning_key(
+    kind: str, call: NestCall, constants: Collection[str], device: str = "", facts: Facts = ()
+) -> str:
     """A key of the reduction that a call computes, from its sizes, index expressions and dtypes,
-    independent of its epilogue.
+    independent of its epilogue. `device`: the class of GPUs that runs the call, if others do not.
+    `facts`: what else limits the candidates.
     """
     nest = call.nest
     axis_names = {loop.axis: f"a{n}" for n, loop in enumerate(nest.axes)} | {
@@ -44,4 +50,15 @@ def tuning_key(kind: str, call: NestCall, constants: Collection[str]) -> str:
         [out.operand.dtype for out in nest.outputs],
     ]
     outer, inner = ("x".join(map(abbreviate, row)) for row in sizes)
-    return f"{kind} {outer} of {inner} #{digest(described)[:12]}"
+    where = f"{ON}{device}" if device else ""
+    return f"{kind} {outer} of {inner}{where} #{digest([*described, *facts])[:12]}"
+
+
+def device_of(key: str) -> str:
+    """The class of GPUs in a key; empty if there is none."""
+    return key.partition(ON)[2].partition(" #")[0]
+
+
+def without_device(key: str) -> str:
+    """The key of the same call where all devices run it."""
+    return key.replace(f"{ON}{device_of(key)}", "") if device_of(key) else key

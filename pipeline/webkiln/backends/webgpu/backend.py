@@ -77,7 +77,7 @@ def rewriting(settings: Settings) -> tuple[Pass, ...]:
         Pass("concat_in_place", concat_in_place.run),
         Pass("defer_softmax", defer_softmax.run),
         Pass("tile_chains", partial(tile_chains.run, target=target)),
-        Pass("split_products", partial(split_products.run, target=target)),
+        Pass("split_products", partial(split_products.run, target=target, tuning=tuning)),
         Pass("fast_convolutions", partial(fast_convolutions.run, target=target, tuning=tuning)),
         Pass("canonicalize", canonicalize.run),
         Pass("storage", partial(storage.run, target=target)),
