@@ -60,13 +60,16 @@ export class SegmentedEngine extends WebGpuEngine {
 
   /**
    * Allocate the segments before the arena.
-   * @param {number} bytes
+   * @param {number} memory in bytes
    */
-  grow(bytes) {
+  grow(memory) {
     const { segments = [] } = this.program;
-    for (const { bytes: size, below = Infinity } of segments.slice(this.segments.length))
-      this.segments.push(this.gpu.multiprocessors < below ? this.allocate('segment', size) : null);
-    super.grow(bytes);
+    const { multiprocessors } = this.gpu;
+    for (const { bytes, from = 0, below = Infinity } of segments.slice(this.segments.length)) {
+      const isRead = from <= multiprocessors && multiprocessors < below;
+      this.segments.push(isRead ? this.allocate('segment', bytes) : null);
+    }
+    super.grow(memory);
   }
 
   /**

@@ -44,8 +44,11 @@ export interface Program {
   loaded: number;
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
   staging: { offset: number; bytes: number };
-  /** Buffers of constants on WebGPU; devices with fewer than `below` multiprocessors have one. */
-  segments?: { bytes: number; below?: number }[];
+  /**
+   * Buffers of constants on WebGPU. Devices have one if their multiprocessors are at least `from`,
+   * and fewer than `below`.
+   */
+  segments?: { bytes: number; from?: number; below?: number }[];
   /**
    * `narrow` is the 64-bit dtype of bytes that the backend stores as 32-bit elements. Entries of
    * shard -1 copy nothing: they depend on the `bytes` entries from `start` on.

@@ -16,6 +16,7 @@ from webkiln.nest.verify import verify
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES
 from webkiln.plan import vector_products
+from webkiln.plan.float16_storage import HALVES
 from webkiln.plan.vector_products import MOST_ROWS
 from webkiln.program_builder.backend import weights_of
 from webkiln.weights import shards
@@ -45,7 +46,9 @@ def held(graph):
     plan = WEBGPU.plan(graph, weights=weights_of(graph, "float16"))
     verify(plan)
     read = (view for call in plan.calls for view in call.inputs)
-    return {view.name for view in read if view.type.dtype == "float16"}
+    found = {view.name for view in read if view.type.dtype == "float16"}
+    assert all(plan.buffers[name].segment is not None for name in found)
+    return {name.removesuffix(HALVES) for name in found}
 
 
 def is_held(rows, depth, columns, along):
@@ -159,13 +162,18 @@ def launches(steps, block):
             yield step
 
 
-def test_half_the_bytes_are_read():
+def test_half_the_bytes_are_read_and_held():
     job = product(1, 1024, 1024, along=False)
     compiled = program(job.graph, WEBGPU, "float16")
     (first, *_), (emulated, *_) = (
         list(launches(compiled["main"], block)) for block in ("then", "else")
     )
     assert emulated["bytes"] - first["bytes"] == 2 * 1024 * 1024
+    own, other = (compiled["segments"][step["segments"][0]] for step in (first, emulated))
+    assert own == {"bytes": 2 << 20, "from": 8}
+    assert other == {"bytes": 4 << 20, "below": 8}
+    plain = program(job.graph, with_target(WEBGPU, runs={"classes": ()}), "float16")
+    assert plain["memory"] == compiled["memory"] + other["bytes"]
 
 
 @pytest.mark.parametrize("size", [size for size in SIZES if is_held(*size)])
@@ -175,13 +183,15 @@ def test_emulated_gpus_read_float32(size):
     plain = program(graph, with_target(WEBGPU, runs={"classes": ()}), "float16")
     first, second = (
         [
-            (item["kernels"][step["kernel"]], step["args"], step["operands"])
+            (
+                *(item["kernels"][step["kernel"]][part] for part in ("nest", "schedule")),
+                step["args"],
+            )
             for step in launches(item["main"], "else")
         ]
         for item in (found, plain)
     )
     assert first == second
-    assert found["loaded"] == plain["loaded"]
 
 
 def test_weights_that_others_read_stay_float32():

@@ -84,6 +84,8 @@ from webkiln.plan.schedule import plain
 from webkiln.plan.vector_products import VECTOR_PRODUCT, match_vectors
 
 HALF = "float16"
+HALVES = "~halves"
+"""Follows the name of a weight in that of its float16 copy, which real GPUs have instead of it."""
 TOGETHER = 8
 """The float16 weights that a template reads at once."""
 
@@ -175,6 +177,9 @@ def _for_gpus(program: Program, least: int, names: Collection[str]) -> Program:
     """
     dtypes = dict.fromkeys(names, HALF)
 
+    def renamed(view: View) -> View:
+        return replace(view, name=f"{view.name}{HALVES}") if view.name in names else view
+
     def block(steps: Sequence[Step], low: float, high: float) -> tuple[Step, ...]:
         """`low` and `high`: the multiprocessors of the GPUs that run these steps."""
         result: list[Step] = []
@@ -190,13 +195,20 @@ def _for_gpus(program: Program, least: int, names: Collection[str]) -> Program:
             if not isinstance(changed, NestCall) or changed is step:
                 result.append(step.map_blocks(lambda inner: block(inner, low, high)))
             elif low >= least:
-                result.append(_in_groups(changed))
+                result.append(_in_groups(changed).with_views(renamed))
             elif high <= least:
                 result.append(step)
             else:
-                result.append(DeviceBranch(least, (_in_groups(changed),), (step,)))
+                own = _in_groups(changed).with_views(renamed)
+                result.append(DeviceBranch(least, (own,), (step,)))
         return tuple(result)
 
+    buffers = dict(program.buffers)
+    for name in sorted(names):
+        source = program.buffers[name]
+        type_, copy = Type(HALF, source.type.shape), f"{name}{HALVES}"
+        buffers[copy] = Buffer(copy, type_, HALF, "constant", source.layout)
+    program = replace(program, buffers=buffers)
     return program.with_steps(block(program.steps, 0, inf))
 
 

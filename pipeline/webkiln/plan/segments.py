@@ -1,8 +1,8 @@
 """Segments: buffers of a GPU beside the arena, with constants that only launches read.
 
 Many devices bind at most 128 MiB of a buffer, so that larger programs keep constants in several.
-Constants that only some devices read, such as the filters of Winograd convolutions, have segments
-that other devices neither allocate nor fill.
+Constants that only some devices read, such as the filters of Winograd convolutions, or a weight in
+another dtype, have segments that other devices neither allocate nor fill.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,12 +26,22 @@ Bindings = tuple[tuple[int, ...], list[int]]
 """The binding of each operand of a launch, and the segments in the order of their bindings."""
 
 
+Devices = tuple[float, float]
+"""A range of multiprocessors: from the first number on, below the second one."""
+ALL: Devices = (0, inf)
+
+
 @dataclass(slots=True)
 class Segment:
-    """A buffer of `bytes` that devices with less than `below` multiprocessors have."""
+    """A buffer of `bytes` that some devices have."""
 
-    below: float
+    devices: Devices
     bytes: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        low, high = self.devices
+        limits = ({"from": low} if low else {}) | ({"below": high} if high != inf else {})
+        return {"bytes": self.bytes, **limits}
 
 
 class Segments:
@@ -44,12 +54,12 @@ class Segments:
         self.all: list[Segment] = []
         self.places: dict[str, tuple[int, int]] = {}
 
-    def add(self, name: str, size: int, below: float) -> None:
+    def add(self, name: str, size: int, devices: Devices) -> None:
         """Allocate a constant in the last segment for the same devices, or in a new one."""
-        last = max((n for n, item in enumerate(self.all) if item.below == below), default=-1)
+        last = max((n for n, item in enumerate(self.all) if item.devices == devices), default=-1)
         if last < 0 or self.all[last].bytes + size > self.limit:
             last = len(self.all)
-            self.all.append(Segment(below))
+            self.all.append(Segment(devices))
         segment = self.all[last]
         self.places[name] = (last, segment.bytes)
         end = align_up(segment.bytes + size, self.alignment)
@@ -57,10 +67,7 @@ class Segments:
         segment.bytes = end
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [
-            {"bytes": item.bytes, **({"below": item.below} if item.below != inf else {})}
-            for item in self.all
-        ]
+        return [item.to_json() for item in self.all]
 
 
 def choose_segments(
@@ -70,16 +77,16 @@ def choose_segments(
     arena `exceeds` the limit, else those that only some devices read.
     """
     initial = {state.initial for state in program.states}
-    below = {
-        name: end
-        for name, end in _readers(program).items()
-        if end != inf or (exceeds and nominal_size(sizes[name]) >= SMALL)
+    readers = {
+        name: devices
+        for name, devices in _readers(program).items()
+        if devices != ALL or (exceeds and nominal_size(sizes[name]) >= SMALL)
     }
-    order = [name for name in below if name in program.repackable - initial and sizes[name]]
+    order = [name for name in readers if name in program.repackable - initial and sizes[name]]
     while True:
         for name in order:
             size = known(sizes[name], f"the constant {name}")
-            segments.add(name, size, below[name])
+            segments.add(name, size, readers[name])
         crowded = _crowded(program, segments.places)
         if not crowded:
             return segments
@@ -87,31 +94,33 @@ def choose_segments(
         segments = Segments(segments.limit, segments.alignment)
 
 
-def _readers(program: Program) -> dict[str, float]:
-    """The constants that launches read, by first use, and the number of multiprocessors from which
-    devices do not read them.
-    """
-    found: dict[str, float] = {}
+def _readers(program: Program) -> dict[str, Devices]:
+    """The constants that launches read, by first use, and the devices that read them."""
+    found: dict[str, Devices] = {}
 
-    def visit(steps: Iterable[Step], end: float) -> None:
+    def read(name: str, low: float, high: float) -> None:
+        other = found.get(name, (low, high))
+        found[name] = min(other[0], low), max(other[1], high)
+
+    def visit(steps: Iterable[Step], low: float, high: float) -> None:
         for step in steps:
             if isinstance(step, DeviceBranch):
-                visit(step.then, end)
-                visit(step.otherwise, min(end, step.least))
+                visit(step.then, max(low, step.least), high)
+                visit(step.otherwise, low, min(high, step.least))
                 continue
             for name in operand_names(step):
-                found[name] = max(found.get(name, 0), end)
+                read(name, low, high)
             for block in step.blocks:
-                visit(block, end)
+                visit(block, low, high)
 
-    visit(program.steps, inf)
+    visit(program.steps, *ALL)
     for call in reversed(program.init):
-        end = max(found.get(view.name, 0) for view in call.outputs)
-        for view in call.inputs:
-            if view.name in found:
-                found[view.name] = max(found[view.name], end)
+        (view,) = call.outputs
+        for operand in call.inputs:
+            if view.name in found and operand.name in found:
+                read(operand.name, *found[view.name])
     constants = program.constants
-    return {name: end for name, end in found.items() if name in constants}
+    return {name: devices for name, devices in found.items() if name in constants}
 
 
 def _crowded(program: Program, places: Mapping[str, tuple[int, int]]) -> set[str]:

@@ -31,7 +31,7 @@ from webkiln.nest.steps import (
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import moved, operations
-from webkiln.plan.float16_storage import narrow
+from webkiln.plan.float16_storage import HALVES, narrow
 from webkiln.plan.group_kernel import GroupKernel
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.panels import panelled_call
@@ -263,12 +263,9 @@ class Entries:
         }
 
     def _copied(self, piece: Piece, panel: PanelLayout | None) -> dict[str, Any]:
-        """The launch that copies float16 elements on GPUs whose kernels read them so."""
-        name = piece.weight.name
-        readers = (view for call in self.program.calls for view in call.inputs)
-        if self.program.buffers[name].storage == "float16" or all(
-            view.name != name or view.type.dtype != "float16" for view in readers
-        ):
+        """The launch that copies float16 elements on GPUs that have them instead of float32."""
+        name = f"{piece.weight.name}{HALVES}"
+        if name not in self.program.buffers:
             return {}
         call = copied_halves(piece, panel)
         if call is None:
