@@ -12,6 +12,7 @@ from tests.backends.harness import Job, prepare, run_programs
 from tests.programs import program, with_target
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen import wgsl_workgroups
+from webkiln.ir import symbols
 from webkiln.nest.verify import verify
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES
@@ -201,6 +202,15 @@ def test_weights_that_others_read_stay_float32():
     w = b.slot("w", values_of((64, 64)))
     b_graph = b.graph({"y": b.op("MatMul", [x, w]), "z": b.op("MatMul", [many, w])})
     assert not held(b_graph)
+
+
+def test_rows_of_any_number_are_no_obstacle():
+    """A call that selects elements of a result whose size is not known."""
+    b = GraphBuilder("g", RULES)
+    ids, x = b.input("ids", "int32", (3,)), b.input("x", "float32", (symbols.placeholder("n"), 48))
+    w = b.slot("w", values_of((48, 70)))
+    rows = b.op("Gather", [b.op("Tanh", [x]), ids], {"axis": 0})
+    assert held(b.graph({"y": b.op("MatMul", [rows, w])})) == {"w"}
 
 
 @pytest.mark.parametrize("adapter", [None, GPU])

@@ -217,16 +217,19 @@ def _vector_weights(program: Program, weights: Weights) -> set[str]:
     select elements of them.
     """
     read, others = set[str](), {view.name for call in program.init for view in call.inputs}
+    constants = program.repackable
     for call in program.calls:
         multiplied = _multiplied(call)
         for position, view in enumerate(call.inputs):
+            if view.name not in constants:
+                continue
             if position == multiplied:
                 read.add(view.name)
             elif not selects_elements(call, view):
                 others.add(view.name)
     return {
         name
-        for name in (read & program.repackable) - others
+        for name in read - others
         if name in program.buffers
         and weights.arrives_in_halves(name, _panel_layout(program.buffers[name]))
     }
