@@ -1,7 +1,6 @@
 import { narrowed, stagedWords, widened } from './narrowing.js';
 import { awaitLoss, gpuError, lossOf } from './webgpu_device.js';
 import { Recording, bytesOf } from './webgpu_recording.js';
-import { LiveSteps } from './webgpu_immediate.js';
 import {
   checkExternal,
   explainRejection,
@@ -243,7 +242,7 @@ export class WebGpuEngine {
     await this.hasGrown();
     for (const recording of this.reusable.splice(0)) recording.dispose();
     this.reusable = this.spent.splice(0);
-    const live = new LiveSteps(this);
+    const live = new /** @type {any} */ (this.dynamic)(this);
     const sizes = await this.main(live, ...placeholders);
     live.record();
     return sizes;

@@ -13,7 +13,8 @@ import { COPY } from './webgpu_recording.js';
  * @property {number} stride bytes between argument blocks
  * @property {((recording: Recording) => void)[]} init
  * @property {(steps: any, ...placeholders: number[]) => RunSizes | Promise<RunSizes>} main
- * @property {boolean} dynamic
+ * @property {typeof import('./webgpu_immediate.js').LiveSteps} [dynamic] the steps of a program
+ *   whose later steps depend on the results of earlier ones
  * @property {[from: number, below: number, kernels: string][]} devices kernels that only GPUs with
  *   a number of multiprocessors in a range launch
  * @property {(shader: string) => string} [rewrite] changes shaders to what the browser supports

@@ -115,6 +115,8 @@ def _extensions(program: Mapping[str, Any], shaders: Sequence[str]) -> dict[str,
     and what it exports.
     """
     found: dict[str, tuple[str, str]] = {}
+    if is_dynamic(program["main"]):
+        found["dynamic"] = ("webgpu_immediate", "LiveSteps")
     if "segments" in program:
         found["Engine"] = ("webgpu_segments", "SegmentedEngine")
     if any(DOT_PRODUCT in text for text in shaders):
