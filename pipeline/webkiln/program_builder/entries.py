@@ -241,11 +241,10 @@ class Entries:
         buffer = self.program.buffers[name]
         panel = buffer.layout if isinstance(buffer.layout, PanelLayout) else None
         call, narrow = decoding_call(piece, panel, self.target)
-        call = self._stored_as(call, piece, panel)
         texels = {name} if isinstance(buffer.layout, TexelLayout) else ()
-        choice = (
-            draw(call, texels) if self.target.draws else plain(call, self.target, "decodes weights")
-        )
+        drawn = draw(call, texels) if self.target.draws else None
+        call = self._stored_as(call, piece)
+        choice = drawn or plain(call, self.target, "decodes weights")
         segments = [*(None for _ in call.inputs), buffer.segment]
         kernel, named = self._kernel(call.nest, choice.schedule, segments)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
@@ -281,7 +280,7 @@ class Entries:
         }
         return {"multiprocessors": self.target.least_gpu, "then": launch}
 
-    def _stored_as(self, call: NestCall, piece: Piece, panel: PanelLayout | None) -> NestCall:
+    def _stored_as(self, call: NestCall, piece: Piece) -> NestCall:
         """A call that decodes a weight, with an output of the storage of its buffer. float32
         narrowed to float16 is clamped; what a backend holds as float32 is not.
         """
