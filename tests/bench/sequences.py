@@ -31,8 +31,9 @@ def _norm(name: str) -> Any:
 
 
 def _feed_forward(x: Any, level: int) -> Any:
-    y = layers.Dense(4 * WIDTH, activation="gelu", name=f"up{level}")(_norm(f"second{level}")(x))
-    return layers.Add()([x, layers.Dense(WIDTH, name=f"down{level}")(y)])
+    width = x.shape[-1]
+    y = layers.Dense(4 * width, activation="gelu", name=f"up{level}")(_norm(f"second{level}")(x))
+    return layers.Add()([x, layers.Dense(width, name=f"down{level}")(y)])
 
 
 def encoder(length: int | None) -> Any:
@@ -51,37 +52,39 @@ def encoder(length: int | None) -> Any:
     return keras.Model(tokens, _norm("last")(x), name="transformer")
 
 
-def decoder() -> Any:
-    """One step of a decoder: a token after `LENGTH` others, whose keys and values are inputs. The
+def decoder(
+    name: str, width: int = WIDTH, depth: int = DEPTH, length: int = LENGTH, words: int = WORDS
+) -> Any:
+    """One step of a decoder: a token after `length` others, whose keys and values are inputs. The
     keys and values of the token are outputs.
     """
-    x = token = keras.Input((1, WIDTH), name="token")
+    x = token = keras.Input((1, width), name="token")
     caches, outputs = [], {}
-    for level in range(DEPTH):
+    for level in range(depth):
         y = _norm(f"first{level}")(x)
         query, *new = (
-            layers.Dense(WIDTH, name=f"{part}{level}")(y) for part in ("query", "key", "value")
+            layers.Dense(width, name=f"{part}{level}")(y) for part in ("query", "key", "value")
         )
-        old = [keras.Input((LENGTH, WIDTH), name=f"{part}s{level}") for part in ("key", "value")]
+        old = [keras.Input((length, width), name=f"{part}s{level}") for part in ("key", "value")]
         caches += old
         outputs |= {
             f"{part}{level}": value for part, value in zip(("key", "value"), new, strict=True)
         }
         keys, values = (
-            _heads(layers.Concatenate(axis=1)(pair), LENGTH + 1)
+            _heads(layers.Concatenate(axis=1)(pair), length + 1)
             for pair in zip(old, new, strict=True)
         )
         scores = ops.matmul(_heads(query, 1), ops.transpose(keys, (0, 1, 3, 2))) * HEAD**-0.5
-        y = layers.Reshape((1, WIDTH))(
+        y = layers.Reshape((1, width))(
             layers.Permute((2, 1, 3))(ops.matmul(ops.softmax(scores), values))
         )
-        x = _feed_forward(layers.Add()([x, layers.Dense(WIDTH, name=f"mixed{level}")(y)]), level)
-    words = layers.Dense(WORDS, name="words")(_norm("last")(x))
-    return keras.Model([token, *caches], {"words": words, **outputs}, name="decoder")
+        x = _feed_forward(layers.Add()([x, layers.Dense(width, name=f"mixed{level}")(y)]), level)
+    y = layers.Dense(words, name="words")(_norm("last")(x))
+    return keras.Model([token, *caches], {"words": y, **outputs}, name=name)
 
 
 def _heads(x: Any, length: int) -> Any:
-    return layers.Permute((2, 1, 3))(layers.Reshape((length, HEADS, HEAD))(x))
+    return layers.Permute((2, 1, 3))(layers.Reshape((length, x.shape[-1] // HEAD, HEAD))(x))
 
 
 def recurrent(kind: str) -> Any:
@@ -97,7 +100,7 @@ def _torch_dense(weights: Weights, name: str, x: torch.Tensor) -> torch.Tensor:
 
 def _torch_norm(weights: Weights, name: str, x: torch.Tensor) -> torch.Tensor:
     scale, shift = weights[name]
-    return torch.nn.functional.layer_norm(x, (WIDTH,), scale, shift, EPSILON)
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], scale, shift, EPSILON)
 
 
 def _torch_feed_forward(weights: Weights, x: torch.Tensor, level: int) -> torch.Tensor:
@@ -108,11 +111,12 @@ def _torch_feed_forward(weights: Weights, x: torch.Tensor, level: int) -> torch.
 
 
 def _torch_attention(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    q, k, v = (x.reshape(1, -1, HEADS, HEAD).transpose(1, 2) for x in (query, keys, values))
+    width = query.shape[-1]
+    q, k, v = (x.reshape(1, -1, width // HEAD, HEAD).transpose(1, 2) for x in (query, keys, values))
     return (
         (torch.softmax(q @ k.transpose(2, 3) * HEAD**-0.5, -1) @ v)
         .transpose(1, 2)
-        .reshape(1, -1, WIDTH)
+        .reshape(1, -1, width)
     )
 
 
@@ -133,7 +137,7 @@ def _torch_decoder(
     weights: Weights, token: torch.Tensor, *caches: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
     x, outputs = token, []
-    for level in range(DEPTH):
+    for level in range(len(caches) // 2):
         y = _torch_norm(weights, f"first{level}", x)
         query, *new = (
             _torch_dense(weights, f"{part}{level}", y) for part in ("query", "key", "value")
@@ -172,7 +176,8 @@ SEQUENCES: Mapping[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
     "lstm": (lambda: recurrent("LSTM"), _torch_lstm),
     "gru": (lambda: recurrent("GRU"), _torch_gru),
     "transformer": (lambda: encoder(LENGTH), _torch_transformer),
-    "decoder": (decoder, _torch_decoder),
+    "decoder": (lambda: decoder("decoder"), _torch_decoder),
+    "gpt2": (lambda: decoder("gpt2", 768, 12, 256, 50257), _torch_decoder),
 }
 
 
