@@ -134,7 +134,7 @@ def float16_variables(item):
 
 def check(cases, folder, browser="", most=2e-5):
     results = run_programs(
-        [item for _, _, item in cases.values()], "webgpu", folder, browser=browser
+        [item for _, _, item in cases.values()], "webgpu", folder, browser=browser, float16=True
     )
     errors = {}
     for (name, (graph, values, _)), outputs in zip(cases.items(), results, strict=True):
@@ -195,7 +195,7 @@ def test_factors_beyond_float16_are_clamped(tmp_path, monkeypatch):
     values["w"] *= 2**-10
     values["x"][...] = np.where(np.arange(32) == 3, np.inf, 1.0)
     values["x"][5] = np.where(np.arange(32) == 3, -1e6, 1.0)
-    (outputs,) = run_programs([item], "webgpu", tmp_path, browser="firefox")
+    (outputs,) = run_programs([item], "webgpu", tmp_path, browser="firefox", float16=True)
     assert float16_variables(item)
     (reference,) = evaluate_graph(
         graph, {**values, "x": np.clip(values["x"], -65504, 65504)}
