@@ -52,8 +52,9 @@ function shaderOf(type) {
 var<workgroup> rows: array<vec4<${type}>, 160>;
 var<workgroup> columns: array<vec4<${type}>, 128>;
 fn staged(x: vec4f) -> vec4<${type}> {
-  ${half ? `let low = select(vec4f(-65504), x, (x > vec4f(-65504)) | (x != x));` : ''}
-  return ${half ? 'vec4<f16>(select(vec4f(65504), low, (low < vec4f(65504)) | (low != low)))' : 'x'};
+  ${half ? 'let low = select(vec4f(-65504), x, (x > vec4f(-65504)) | (x != x));' : 'let kept = x;'}
+  ${half ? 'let kept = select(vec4f(65504), low, (low < vec4f(65504)) | (low != low));' : ''}
+  return vec4<${type}>(kept);
 }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) at: u32) {
