@@ -16,6 +16,12 @@ from webkiln.ir.types import Array
 
 DATA = ()
 
+FLOAT16_REMEDY = (
+    "products were computed in float16, as on every device where that is faster: precision ="
+    " 'float16' computes them in float32, and precision in [tolerances] is the largest error that"
+    " is accepted"
+)
+
 
 def describe(row: dict[str, Any]) -> str:
     if row["relative"] is None:
@@ -165,6 +171,7 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
         lines = [
             f"{where}: {len(failed)} of {len(rows)} outputs differ from {whose}",
             *map(describe, failed),
+            *([FLOAT16_REMEDY] if products == "float16" else []),
         ]
         raise VerificationError(
             "\n  ".join([*lines, locate(kept, inputs.get("layers.npz"), largest_bound)])

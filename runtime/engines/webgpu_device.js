@@ -188,13 +188,13 @@ export async function gpuOf(device) {
 /**
  * Open a device and compile its pipelines. If the shared device is lost meanwhile, try once more.
  * @param {any} own a device of the caller, if any
- * @param {(gpu: Gpu) => Shader[]} shadersOf
+ * @param {(gpu: Gpu) => Promise<Shader[]>} shadersOf
  * @returns {Promise<[gpu: Gpu, pipelines: Map<string, any>]>}
  */
 export async function prepare(own, shadersOf) {
   for (let retry = !own; ; retry = false) {
     const gpu = await gpuOf(own);
-    const shaders = shadersOf(gpu);
+    const shaders = await shadersOf(gpu);
     const [compiled] = await Promise.allSettled([
       Promise.all(shaders.map(shader => pipelineOf(gpu, ...shader))),
       checkLoss(gpu),

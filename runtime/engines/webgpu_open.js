@@ -18,6 +18,8 @@ import { COPY } from './webgpu_recording.js';
  * @property {[from: number, below: number, kernels: string][]} devices kernels that only GPUs with
  *   a number of multiprocessors in a range launch
  * @property {(shader: string) => string} [rewrite] changes shaders to what the browser supports
+ * @property {(gpu: Gpu) => Promise<string[]>} [featuresOf] chooses features whose variants of
+ *   shaders are used; default: all that the device has
  * @property {typeof WebGpuEngine & { layouts?: Layouts }} [Engine] default: WebGpuEngine
  */
 
@@ -34,9 +36,10 @@ import { COPY } from './webgpu_recording.js';
  * @returns {Promise<WebGpuEngine>}
  */
 export async function openEngine(shaders, variants, code, device) {
-  const { rewrite, Engine = WebGpuEngine } = code;
-  const [gpu, pipelines] = await prepare(device, opened => {
-    const chosen = usable(opened.device).map(name => variants[name]);
+  const { rewrite, featuresOf, Engine = WebGpuEngine } = code;
+  const [gpu, pipelines] = await prepare(device, async opened => {
+    const features = (await featuresOf?.(opened)) ?? usable(opened.device);
+    const chosen = features.map(name => variants[name]);
     /** @type {Record<string, string>} */
     const all = Object.assign({}, shaders, ...chosen, { copy: COPY });
     for (const [from, below, kernels] of code.devices)

@@ -152,10 +152,12 @@ def run_programs(
     browser: str = "",
     hidden: Sequence[str] = (),
     adapter: Mapping[str, str] | None = None,
+    float16: bool = False,
 ) -> list[dict[str, Array]]:
     """Print, compile and run programs in one page of a browser. Without `browser`, use one Node
     process, or Chromium for backends that need a GPU. `hidden`: the language features of WGSL that
     the page hides. `adapter`: what the page tells about its GPU.
+    `float16`: variants in float16 are used without measurement.
     """
     for number, item in enumerate(prepared):
         write_program(item.program, folder / str(number) / "code")
@@ -182,6 +184,7 @@ def run_programs(
             "modules": [modules.get(number) for number, _ in enumerate(frames)],
             "hidden": list(hidden),
             "adapter": adapter,
+            "float16": float16,
         }
         answers = in_page(
             "/repository/tests/backends/run_page.mjs",

@@ -10,9 +10,10 @@ function hide(features) {
 }
 
 /** Run by harness_page.js: one program per set. */
-export async function runSets({ backend, modules, hidden, adapter }, get, put) {
+export async function runSets({ backend, modules, hidden, adapter, float16 }, get, put) {
   if (hidden.length) hide(hidden);
   if (adapter) Object.defineProperty(GPUDevice.prototype, 'adapterInfo', { get: () => adapter });
+  if (float16) globalThis[Symbol.for('webkiln.webgpu.float16')] = () => true;
   const compiled = new Map();
   for (const [number, name] of modules.entries()) {
     try {

@@ -1,6 +1,7 @@
 import { encode } from '/harness/harness.js';
 
-const text = value =>
+/** An answer that consists of bytes. */
+export const text = value =>
   encode(
     {
       ms: 0,

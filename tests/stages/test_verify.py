@@ -2,6 +2,7 @@
 results of verify.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.backends import browsers
 from webkiln.backends.compare import compare, relative_error, relative_errors
+from webkiln.backends.frame import FrameResult
 from webkiln.errors import VerificationError
 
 verify = fake_bundle.stage("verify")
@@ -322,3 +324,26 @@ def test_report_states_the_errors_of_fast_convolutions() -> None:
     ]
     section = report.convolutions_section(fast)
     assert [text in section for text in ("3e-06", "differs", "a, &lt;b&gt;")] == [True, True, True]
+
+
+@pytest.mark.parametrize(("products", "named"), [("float16", True), ("float32", False)])
+def test_errors_of_float16_products_name_the_option_that_avoids_them(
+    products: str,
+    named: bool,
+    bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run_bundle = verify.host.run_bundle
+
+    def in_float16(*values: Any, **options: Any) -> list[FrameResult]:
+        return [replace(result, products=products) for result in run_bundle(*values, **options)]
+
+    monkeypatch.setattr(verify.host, "run_bundle", in_float16)
+    result = run(bundle, tmp_path, write_reference(tmp_path))
+    assert result["products"] == products
+    assert f"products in {products}" in capsys.readouterr().out
+    with pytest.raises(VerificationError) as raised:
+        run(bundle, tmp_path, write_reference(tmp_path, factor=1.001))
+    assert ("precision = 'float16' computes them in float32" in str(raised.value)) == named

@@ -80,18 +80,27 @@ async function medianTime(model, inputs, options) {
   return times.sort((a, b) => a - b)[times.length >> 1];
 }
 
-/** The dtype of products on this GPU, for backends that may compute them in float16; else null. */
-async function productDtype({ precision }) {
-  if (precision !== 'float16-arithmetic') return null;
-  const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' });
-  return adapter.features.has('shader-f16') ? 'float16' : 'float32';
+/**
+ * Load a bundle. If its products may be computed in float16, they are wherever the device can, also
+ * where that is slower. Then it is loaded in this thread, and `products` is the dtype; else null.
+ */
+async function loadWithFloat16({ load, manifest }, options) {
+  const { precision } = manifest.backends[options.backends[0]];
+  if (precision !== 'float16-arithmetic') return { model: await load(options), products: null };
+  let products = 'float32';
+  globalThis[Symbol.for('webkiln.webgpu.float16')] = () => {
+    products = 'float16';
+    return true;
+  };
+  return { model: await load({ ...options, worker: false }), products };
 }
 
 /** Run a bundle on each input set, from its initial states, and pass one frame per set to `put`. */
 export async function runSets({ bundle, backend, variant, layers, worker, count }, get, put) {
-  const { load, manifest } = await import(bundle);
-  const model = await load({ backends: [backend], worker, ...(variant ? { variant } : {}) });
-  const products = await productDtype(manifest.backends[backend]);
+  const module = await import(bundle);
+  const { manifest } = module;
+  const options = { backends: [backend], worker, ...(variant ? { variant } : {}) };
+  const { model, products } = await loadWithFloat16(module, options);
   for (let set = 0; set < count; set++) {
     await model.reset();
     const { values: inputs, shapes } = decode(await get(set));

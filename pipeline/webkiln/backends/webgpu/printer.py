@@ -2,7 +2,7 @@
 functions over typed arrays.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf, prod
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
     )
     shaders, by_feature = _shaders(sources, templates), _variants(sources.kernels, templates)
     texts = [text for item in (shaders, *by_feature.values()) for text in item.values()]
-    extensions = _extensions(program, texts)
+    extensions = _extensions(program, texts, by_feature)
     engine, metadata = (
         templates.engine("webgpu_open", *(module for module, _ in extensions.values())),
         runtime_literal(program),
@@ -110,7 +110,9 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
     (folder / "webgpu.js").write_text(text)
 
 
-def _extensions(program: Mapping[str, Any], shaders: Sequence[str]) -> dict[str, tuple[str, str]]:
+def _extensions(
+    program: Mapping[str, Any], shaders: Sequence[str], features: Collection[str]
+) -> dict[str, tuple[str, str]]:
     """What the engine needs beyond its usual modules, by its name in `GeneratedCode`: the module
     and what it exports.
     """
@@ -121,6 +123,8 @@ def _extensions(program: Mapping[str, Any], shaders: Sequence[str]) -> dict[str,
         found["Engine"] = ("webgpu_segments", "SegmentedEngine")
     if any(DOT_PRODUCT in text for text in shaders):
         found["rewrite"] = ("webgpu_dot_product", "withDotProduct")
+    if wgsl_workgroups.Float16Workgroup.feature in features:
+        found["featuresOf"] = ("webgpu_float16_probe", "fastFeatures")
     return found
 
 
