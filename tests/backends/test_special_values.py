@@ -10,7 +10,7 @@ from tests.backends.special_values import DTYPES, FLOATS, INTS, UINTS, VALUES
 from tests.hosts import PAGES as EVERY_PAGE
 from webkiln.backends.browsers import why_not
 from webkiln.backends.table import REGISTRY
-from webkiln.codegen import wgsl
+from webkiln.codegen import wgsl_workgroups
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import (
@@ -339,7 +339,7 @@ def test_lanes_keep_extremes(backend, variant, along, tmp_path):
 @pytest.mark.parametrize("length", [0, 3, 256, 1001])
 def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monkeypatch):
     if not subgroups:
-        monkeypatch.setattr(wgsl, "BY_SUBGROUP", {})
+        monkeypatch.setattr(wgsl_workgroups, "BY_SUBGROUP", {})
     rng = np.random.default_rng(length)
     rows = rng.integers(-9, 9, (5, length)).astype(np.float32)
     for value, row in zip((np.nan, np.inf, -np.inf), rows, strict=False):

@@ -66,18 +66,11 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         device="step.gpu.multiprocessors >= {least}",
     )
     main = steps(program["main"], language)
-    names = (*sources.kernels, *sources.custom_kernels, *sources.group_kernels)
-    launched = map(sources.launched, names)
-    words = max(
-        (2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2
-    )
     shaders, by_feature = _shaders(sources, templates), _variants(sources.kernels, templates)
     texts = [text for item in (shaders, *by_feature.values()) for text in item.values()]
     extensions = _extensions(program, texts, by_feature)
-    engine, metadata = (
-        templates.engine("webgpu_open", *(module for module, _ in extensions.values())),
-        runtime_literal(program),
-    )
+    modules = (module for module, _ in extensions.values())
+    engine, metadata = templates.engine("webgpu_open", *modules), runtime_literal(program)
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgpu.js",
@@ -88,14 +81,8 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         variants=by_feature,
         devices=_devices(program["init"], program["main"]),
         functions=functions,
-        stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
-        init=[
-            f"step.gpu.multiprocessors >= {entry['multiprocessors']} ?"
-            f" {launch(entry['then'])} : {launch(entry)}"
-            if "then" in entry
-            else launch(entry)
-            for entry in program["init"]
-        ],
+        stride=_stride(sources),
+        init=[_by_device(entry, language) for entry in program["init"]],
         main=main,
         dynamic=is_dynamic(program["main"]),
         parameters=parameters(program),
@@ -108,6 +95,23 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         ],
     )
     (folder / "webgpu.js").write_text(text)
+
+
+def _stride(sources: Sources) -> int:
+    """The bytes between the argument blocks of launches."""
+    names = (*sources.kernels, *sources.custom_kernels, *sources.group_kernels)
+    kernels = map(sources.launched, names)
+    words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in kernels), default=2)
+    return -(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK
+
+
+def _by_device(entry: dict[str, Any], language: Language) -> str:
+    """The launch of an entry of `init`, or the one of `then` on devices that have it."""
+    usual = language.launch(entry)
+    if "then" not in entry:
+        return usual
+    condition = language.device.format(least=entry["multiprocessors"])
+    return f"{condition} ? {language.launch(entry['then'])} : {usual}"
 
 
 def _extensions(
