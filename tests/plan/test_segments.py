@@ -136,6 +136,15 @@ def test_what_another_constant_is_computed_from_is_on_all_devices():
     assert "segments" not in placed(source).memory
 
 
+def test_what_a_constant_is_computed_from_in_steps_is_on_its_devices():
+    """Large devices read w; small ones read v, which is computed from w in two steps."""
+    source = BRANCH.replace("u: float32[36], v: float32[36])", "v: float32[36])")
+    source = source.replace("(in0[a0] * in1[a0]) + in2[a0]", "in0[a0] * in1[a0]")
+    result = placed(source)
+    assert result.memory["segments"] == [{"bytes": 192, "below": 24}]
+    assert {name: result.buffers[name].segment for name in "wuv"} == {"w": None, "u": None, "v": 0}
+
+
 def test_a_launch_has_few_enough_segments():
     """The constants of one that needs more stay in the arena."""
     names = [f"w{n}" for n in range(BINDINGS + 2)]

@@ -114,13 +114,13 @@ def _readers(program: Program) -> dict[str, Devices]:
                 visit(block, low, high)
 
     visit(program.steps, *ALL)
+    names = [name for name in found if name in program.constants]
     for call in reversed(program.init):
         (view,) = call.outputs
-        for operand in call.inputs:
-            if view.name in found and operand.name in found:
+        if view.name in found:
+            for operand in call.inputs:
                 read(operand.name, *found[view.name])
-    constants = program.constants
-    return {name: devices for name, devices in found.items() if name in constants}
+    return {name: found[name] for name in names}
 
 
 def _crowded(program: Program, places: Mapping[str, tuple[int, int]]) -> set[str]:
