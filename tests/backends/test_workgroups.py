@@ -178,7 +178,7 @@ def test_blocks_are_multiplied_in_float16_where_the_device_can(
     browser, float16, least, tmp_path, monkeypatch
 ):
     """Mesa's lavapipe has `shader-f16`, SwiftShader does not; both are emulated GPUs, which use
-    float32 unless they are told otherwise. The error shows whether factors are float16.
+    float32 unless the page requests float16. The error shows whether factors are float16.
     """
     monkeypatch.setitem(
         REGISTRY, "webgpu", with_target(REGISTRY["webgpu"], runs={"blocks": (16,), "classes": ()})

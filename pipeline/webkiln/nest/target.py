@@ -145,6 +145,8 @@ class GpuClass:
     launch: float
 
 
+WORKGROUP_BYTES = 1 << 14
+"""The workgroup memory that every device has."""
 GPU_CLASSES = (
     GpuClass("integrated", 8, 1.2, 5),
     GpuClass("laptop", 24, 1.6, 4),

@@ -1,4 +1,4 @@
-"""The classes of GPUs that run each call of a program with branches on the size of the GPU."""
+"""The devices that run the steps of a program with branches on the size of the GPU."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -7,7 +7,8 @@ from webkiln.nest.target import GPU_CLASSES, GpuClass, Target
 
 EMULATED = "emulated"
 """The class of GPUs that CPUs emulate, which are smaller than all others."""
-LARGEST = 1 << 31
+ALL = range(1 << 31)
+"""The numbers of multiprocessors of all devices."""
 
 
 def class_of(multiprocessors: int) -> str:
@@ -21,8 +22,9 @@ def running(steps: Iterable[Step], classes: Sequence[GpuClass]) -> Iterator[tupl
     has no branches, and the tuples are empty.
     """
     sizes = {EMULATED: 0, **{gpu.name: gpu.multiprocessors for gpu in classes}} if classes else {}
-    for inside in _sizes(steps, range(LARGEST)):
-        yield tuple(name for name, count in sizes.items() if count in inside)
+    for step, inside in with_devices(steps):
+        if isinstance(step, NestCall):
+            yield tuple(name for name, count in sizes.items() if count in inside)
 
 
 def tuned_devices(steps: Iterable[Step], target: Target) -> Iterator[str | None]:
@@ -33,14 +35,32 @@ def tuned_devices(steps: Iterable[Step], target: Target) -> Iterator[str | None]
         yield EMULATED if names == (EMULATED,) else "" if EMULATED in names or not names else None
 
 
-def _sizes(steps: Iterable[Step], around: range) -> Iterator[range]:
-    """For each call, the numbers of multiprocessors of devices that run it."""
+def with_devices(steps: Iterable[Step], around: range = ALL) -> Iterator[tuple[Step, range]]:
+    """All steps but branches on the size of the GPU, in order, also in nested blocks, and the
+    numbers of multiprocessors of the devices that run them.
+    """
     for step in steps:
-        if isinstance(step, NestCall):
-            yield around
-        elif isinstance(step, DeviceBranch):
-            yield from _sizes(step.then, range(max(around.start, step.least), around.stop))
-            yield from _sizes(step.otherwise, range(around.start, min(around.stop, step.least)))
+        if isinstance(step, DeviceBranch):
+            yield from with_devices(step.then, range(max(around.start, step.least), around.stop))
+            low, high = around.start, min(around.stop, step.least)
+            yield from with_devices(step.otherwise, range(low, high))
         else:
+            yield step, around
             for block in step.blocks:
-                yield from _sizes(block, around)
+                yield from with_devices(block, around)
+
+
+def emulated_steps(steps: Sequence[Step]) -> list[Step]:
+    """The steps that an emulated GPU runs."""
+    return steps_below(steps, 0)
+
+
+def steps_below(steps: Sequence[Step], least: int) -> list[Step]:
+    """The steps without branches that only devices of `least` multiprocessors or more take."""
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, DeviceBranch) and step.least >= least:
+            result += steps_below(step.otherwise, least)
+        else:
+            result.append(step.map_blocks(lambda block: tuple(steps_below(block, least))))
+    return result

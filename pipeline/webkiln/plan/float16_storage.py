@@ -172,7 +172,7 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
 
 
 def _for_gpus(program: Program, least: int, names: Collection[str]) -> Program:
-    """The program in which GPUs of at least so many multiprocessors read these weights as float16.
+    """The program in which GPUs of at least `least` multiprocessors read these weights as float16.
     A software GPU takes 1.4 of the time to widen them.
     """
     dtypes = dict.fromkeys(names, HALF)

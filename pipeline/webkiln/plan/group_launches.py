@@ -97,8 +97,8 @@ from webkiln.nest.steps import (
     every_step,
     operand_names,
 )
-from webkiln.nest.target import Target
-from webkiln.plan.device_steps import emulated_steps
+from webkiln.nest.target import WORKGROUP_BYTES, Target
+from webkiln.plan.devices import emulated_steps
 from webkiln.plan.group_blocks import (
     block_rows,
     factors,
@@ -115,8 +115,6 @@ from webkiln.plan.shared_rows import Rows, RowSpace
 
 PARALLEL = 64
 """Workgroups among which a call would be divided, at least, in a launch of its own."""
-SHARED = 1 << 14
-"""Bytes of workgroup memory that every device has."""
 STORED = ("float32", "int32", "uint32")
 """The dtypes of elements that are words."""
 
@@ -326,7 +324,7 @@ class _Grouping:
                 if position >= len(call.inputs):
                     other = prod(n for d, n in enumerate(view.shape) if d not in dims)
                     bytes_of[view.name] = 4 * other * (block if cover else 1)
-        left, found = SHARED - parts_bytes(rows.steps, size), list[str]()
+        left, found = WORKGROUP_BYTES - parts_bytes(rows.steps, size), list[str]()
         for name, amount in sorted(bytes_of.items(), key=lambda item: nominal_size(item[1])):
             if name not in own - refused:
                 continue

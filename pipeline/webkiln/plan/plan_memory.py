@@ -116,12 +116,12 @@ def run(program: Program, target: Target, weights: Weights) -> Program:
         return _placed(program, target, decoded, staging, None)
     sizes = {name: extent.bytes for name, extent in _extents(program).items()}
     alignment = target.memory.alignment
-    few = choose_segments(program, sizes, Segments(limit, alignment), exceeds=False)
+    few = choose_segments(program, sizes, limit, alignment, exceeds=False)
     placed = _placed(program, target, decoded, staging, few)
     assert placed.memory is not None
     if nominal_size(size_from_json(placed.memory["memory"])) <= limit:
         return placed
-    all_ = choose_segments(program, sizes, Segments(limit, alignment), exceeds=True)
+    all_ = choose_segments(program, sizes, limit, alignment, exceeds=True)
     return _placed(program, target, decoded, staging, all_)
 
 

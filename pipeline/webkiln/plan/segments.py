@@ -5,15 +5,15 @@ Constants that only some devices read, such as the filters of Winograd convoluti
 another dtype, have segments that other devices neither allocate nor fill.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from webkiln.ir.dim import Size, known
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.program import Program
-from webkiln.nest.steps import DeviceBranch, NestCall, Step, Workgroups, every_step, operand_names
+from webkiln.nest.steps import NestCall, Workgroups, every_step, operand_names
+from webkiln.plan.devices import ALL, with_devices
 from webkiln.plan.memory import align_up
 
 SMALL = 1 << 16
@@ -26,21 +26,16 @@ Bindings = tuple[tuple[int, ...], list[int]]
 """The binding of each operand of a launch, and the segments in the order of their bindings."""
 
 
-Devices = tuple[float, float]
-"""A range of multiprocessors: from the first number on, below the second one."""
-ALL: Devices = (0, inf)
-
-
 @dataclass(slots=True)
 class Segment:
-    """A buffer of `bytes` that some devices have."""
+    """A buffer of `bytes` that devices with these numbers of multiprocessors have."""
 
-    devices: Devices
+    devices: range
     bytes: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        low, high = self.devices
-        limits = ({"from": low} if low else {}) | ({"below": high} if high != inf else {})
+        low, high = self.devices.start, self.devices.stop
+        limits = ({"from": low} if low else {}) | ({"below": high} if high != ALL.stop else {})
         return {"bytes": self.bytes, **limits}
 
 
@@ -54,7 +49,7 @@ class Segments:
         self.all: list[Segment] = []
         self.places: dict[str, tuple[int, int]] = {}
 
-    def add(self, name: str, size: int, devices: Devices) -> None:
+    def add(self, name: str, size: int, devices: range) -> None:
         """Allocate a constant in the last segment for the same devices, or in a new one."""
         last = max((n for n, item in enumerate(self.all) if item.devices == devices), default=-1)
         if last < 0 or self.all[last].bytes + size > self.limit:
@@ -71,10 +66,10 @@ class Segments:
 
 
 def choose_segments(
-    program: Program, sizes: Mapping[str, Size], segments: Segments, *, exceeds: bool
+    program: Program, sizes: Mapping[str, Size], limit: int, alignment: int, *, exceeds: bool
 ) -> Segments:
-    """Fill empty segments with constants of these `sizes` in bytes: all those beyond `SMALL` if the
-    arena `exceeds` the limit, else those that only some devices read.
+    """Segments of at most `limit` bytes with constants of these `sizes` in bytes: all those beyond
+    `SMALL` if the arena `exceeds` the limit, else those that only some devices read.
     """
     initial = {state.initial for state in program.states}
     readers = {
@@ -84,6 +79,7 @@ def choose_segments(
     }
     order = [name for name in readers if name in program.repackable - initial and sizes[name]]
     while True:
+        segments = Segments(limit, alignment)
         for name in order:
             size = known(sizes[name], f"the constant {name}")
             segments.add(name, size, readers[name])
@@ -91,35 +87,26 @@ def choose_segments(
         if not crowded:
             return segments
         order = [name for name in order if name not in crowded]
-        segments = Segments(segments.limit, segments.alignment)
 
 
-def _readers(program: Program) -> dict[str, Devices]:
+def _readers(program: Program) -> dict[str, range]:
     """The constants that launches read, by first use, and the devices that read them."""
-    found: dict[str, Devices] = {}
+    found: dict[str, range] = {}
 
-    def read(name: str, low: float, high: float) -> None:
-        other = found.get(name, (low, high))
-        found[name] = min(other[0], low), max(other[1], high)
+    def read(name: str, devices: range) -> None:
+        other = found.get(name, devices)
+        low, high = min(other.start, devices.start), max(other.stop, devices.stop)
+        found[name] = range(low, high)
 
-    def visit(steps: Iterable[Step], low: float, high: float) -> None:
-        for step in steps:
-            if isinstance(step, DeviceBranch):
-                visit(step.then, max(low, step.least), high)
-                visit(step.otherwise, low, min(high, step.least))
-                continue
-            for name in operand_names(step):
-                read(name, low, high)
-            for block in step.blocks:
-                visit(block, low, high)
-
-    visit(program.steps, *ALL)
+    for step, devices in with_devices(program.steps):
+        for name in operand_names(step):
+            read(name, devices)
     names = [name for name in found if name in program.constants]
     for call in reversed(program.init):
         (view,) = call.outputs
         if view.name in found:
             for operand in call.inputs:
-                read(operand.name, *found[view.name])
+                read(operand.name, found[view.name])
     return {name: found[name] for name in names}
 
 

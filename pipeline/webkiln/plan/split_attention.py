@@ -186,12 +186,12 @@ from webkiln.nest.steps import (
     every_step,
     operand_names,
 )
-from webkiln.nest.target import GpuClass, Target
+from webkiln.nest.target import WORKGROUP_BYTES, GpuClass, Target
 from webkiln.plan.attention_calls import Attention, match_attention
 from webkiln.plan.attention_chunks import Chunks
 from webkiln.plan.attention_rows import Layout, column_of, layout_of
 from webkiln.plan.attention_schedules import chunk_bytes
-from webkiln.plan.device_steps import emulated_steps, steps_below
+from webkiln.plan.devices import emulated_steps, steps_below
 
 LONG = 256
 """The keys from which on they are divided."""
@@ -202,8 +202,6 @@ SHORTEST, LONGEST = 32, 256
 OCCUPYING = 2
 """The workgroups on a multiprocessor that occupy it; more than `MOST` gain nothing."""
 MOST = 4
-SHARED = 1 << 14
-"""Bytes of workgroup memory that every device has."""
 
 
 def run(program: Program, target: Target) -> Program:
@@ -307,8 +305,8 @@ def _plain_call(step: Step) -> NestCall | None:
 
 
 def _is_divisible(found: Attention) -> bool:
-    """Whether there are many keys, which are not known to be as many as the rows, and whole vectors
-    of values.
+    """Whether there are many keys, in a number other than that of the rows if it is symbolic, and
+    whole vectors of values.
     """
     keys, columns = found.keys, column_of(found)
     if columns is None or any(
@@ -341,7 +339,7 @@ def chunk_keys(found: Attention, layout: Layout, gpu: GpuClass) -> int:
     assert columns is not None
 
     def fits(keys: int) -> bool:
-        return chunk_bytes(rows, keys, columns[1]) <= SHARED
+        return chunk_bytes(rows, keys, columns[1]) <= WORKGROUP_BYTES
 
     while 4 * length <= 3 * min(LONGEST, max(best, enough)) and fits(2 * length):
         length *= 2

@@ -17,7 +17,7 @@ from webkiln.nest.expr import FLOAT, INT, Expr, axis, const, rebuild, walk
 from webkiln.nest.nest import load_guard, load_index
 from webkiln.nest.schedule import Form, InvocationSchedule, Tile, Window, Workgroup, panel_of
 from webkiln.nest.steps import NestCall
-from webkiln.nest.target import GpuClass, Target
+from webkiln.nest.target import WORKGROUP_BYTES, GpuClass, Target
 from webkiln.plan.alignment import fits, is_multiple
 from webkiln.plan.depthwise_forms import RUNNING
 from webkiln.plan.vector_axis import VectorAxis, vector_axis
@@ -29,9 +29,7 @@ WIDTH = 4
 FEW_PIXELS = 2
 """Its pixels, where more would leave too few invocations to occupy the GPU."""
 GROUP, MOST_COLUMNS = 128, 4
-"""The invocations of a workgroup, and at most so many of them along columns."""
-SHARED_BYTES = 16_384
-"""The workgroup memory that every device has."""
+"""The invocations of a workgroup, and the most of them along columns."""
 MOST_TERMS, MOST_TAPS = 512, 48
 """The terms of the sum, and those of them that are unrolled."""
 MOST_CHANNELS = 4
@@ -107,7 +105,8 @@ def window_forms(call: NestCall, target: Target, constants: Collection[str]) -> 
 def _form(found: Sliding, gpu: GpuClass) -> Form:
     columns = MOST_COLUMNS
     while columns > 1 and (
-        found.terms * columns * 4 * WIDTH > SHARED_BYTES or (columns - 1) * WIDTH >= found.columns
+        found.terms * columns * 4 * WIDTH > WORKGROUP_BYTES
+        or (columns - 1) * WIDTH >= found.columns
     ):
         columns //= 2
     workgroup = Workgroup(columns, GROUP // columns, depth=found.terms, staged=True)
