@@ -26,8 +26,9 @@ const LOSS_MS = 500;
 /** GPUBufferUsage */
 const MAP_READ = 1;
 
-const GPU_KEY = Symbol.for('webkiln.webgpu');
-const EXTERNAL_KEY = Symbol.for('webkiln.webgpu.external');
+/** A page may load bundles of several versions: keys change whenever `Gpu` does. */
+const GPU_KEY = Symbol.for('webkiln.webgpu.2');
+const EXTERNAL_KEY = Symbol.for('webkiln.webgpu.2.external');
 
 /**
  * @param {string} code

@@ -169,5 +169,5 @@ const SCENARIOS = {
 };
 
 export const runSets = runScenarios(SCENARIOS, () => {
-  delete globalThis[Symbol.for('webkiln.webgpu')];
+  delete globalThis[Symbol.for('webkiln.webgpu.2')];
 });
