@@ -1,3 +1,4 @@
+import { textOf } from './shader_text.js';
 import { WebGpuEngine } from './webgpu.js';
 import { prepare, usable } from './webgpu_device.js';
 import { COPY } from './webgpu_recording.js';
@@ -29,8 +30,13 @@ import { COPY } from './webgpu_recording.js';
  */
 
 /**
- * @param {Record<string, string>} shaders
- * @param {Record<string, Record<string, string>>} variants feature of the device -> shaders
+ * Functions that return shaders (`shader_text.js`), by the names of their kernels.
+ * @typedef {Record<string, () => string>} Shaders
+ */
+
+/**
+ * @param {Shaders} shaders
+ * @param {Record<string, Shaders>} variants feature of the device -> shaders
  * @param {GeneratedCode} code
  * @param {any} [device] a GPUDevice of the caller
  * @returns {Promise<WebGpuEngine>}
@@ -40,16 +46,15 @@ export async function openEngine(shaders, variants, code, device) {
   const [gpu, pipelines] = await prepare(device, async opened => {
     const features = (await featuresOf?.(opened)) ?? usable(opened.device);
     const chosen = features.map(name => variants[name]);
-    /** @type {Record<string, string>} */
-    const all = Object.assign({}, shaders, ...chosen, { copy: COPY });
+    /** @type {Shaders} */
+    const all = Object.assign({}, shaders, ...chosen, { copy: () => COPY });
     for (const [from, below, kernels] of code.devices)
       if (opened.multiprocessors < from || opened.multiprocessors >= below)
         for (const name of kernels.split(' ')) delete all[name];
-    return Object.entries(all).map(([name, text]) => [
-      name,
-      rewrite?.(text) ?? text,
-      /** @type {any} */ (Engine).layouts?.(opened, text),
-    ]);
+    return Object.entries(all).map(([name, shader]) => {
+      const text = textOf(shader);
+      return [name, rewrite?.(text) ?? text, /** @type {any} */ (Engine).layouts?.(opened, text)];
+    });
   });
   const engine = new Engine(gpu, pipelines, code);
   try {

@@ -130,7 +130,7 @@ const SCENARIOS = {
       for (const rounded of clock ? [1e-6, 0.065536, 0.1] : [1e-6, 0.1, 1])
         for (const single of clock ? [1, 4, 40] : [4])
           for (const ratio of [0.5, 0.8, 1, 1.1]) {
-            delete globalThis[Symbol.for('webkiln.webgpu.external')];
+            delete globalThis[Symbol.for('webkiln.webgpu.2.external')];
             const times = { f32: single, f16: single * ratio };
             const options = { times, rounded, features: [FEATURE, ...(clock ? [clock] : [])] };
             const seen = await load(program, options, device);

@@ -68,7 +68,7 @@ def measure_network(name: str, threads: Sequence[int], rounds: int, visits: int)
         data = {"webkiln": sum(shard["bytes"] for shard in shards)} | {
             engine: (folder / file).stat().st_size for engine, file in WEIGHTS.items()
         }
-        _, code = sizes([folder / "bundle" / file for file in BUNDLE])
+        _, code = sizes([folder / "bundle" / file for file in BUNDLE["wasm"]])
         return {
             "runs": runs,
             "operations": json.loads((folder / "operations.json").read_text()),

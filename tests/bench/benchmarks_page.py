@@ -179,7 +179,8 @@ def downloads(results: Mapping[str, Result]) -> list[str]:
         for name, result in results.items()
     ]
     code = {
-        title: sizes([PACKAGES / file for file in CODE[title]])[1] for title in ENGINES.values()
+        title: sizes([PACKAGES / file for file in CODE["wasm"][title]])[1]
+        for title in ENGINES.values()
     }
     others = ", ".join(f"{title} {size / 1e3:,.0f} KB" for title, size in code.items())
     head = [

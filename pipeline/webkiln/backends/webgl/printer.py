@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import glsl, js
+from webkiln.codegen.shader_text import shader_function
 from webkiln.codegen.sources import Sources, sources_of
 from webkiln.codegen.steps import (
     Language,
@@ -32,6 +33,7 @@ DATA = (
     "runtime/engines/webgl.js",
     "runtime/engines/webgl_*.js",
     "runtime/engines/narrowing.js",
+    "runtime/engines/shader_text.js",
 )
 
 
@@ -51,7 +53,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         mark="engine.mark({site});",
     )
     main = steps(program["main"], language)
-    engine, metadata = templates.engine("webgl"), runtime_literal(program)
+    engine, metadata = templates.engine("webgl", "shader_text"), runtime_literal(program)
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgl.js",
@@ -101,7 +103,10 @@ def _kernels(sources: Sources, templates: Templates) -> list[dict[str, Any]]:
             for name, kernel in sources.custom_kernels.items()
         ),
     ]
-    return [{"name": name, "inputs": count, "text": text} for name, count, text in printed]
+    return [
+        {"name": name, "inputs": count, "shader": shader_function(text)}
+        for name, count, text in printed
+    ]
 
 
 def _staged(entry: dict[str, Any], operand: Any) -> Any:

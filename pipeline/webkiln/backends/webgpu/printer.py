@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl, wgsl_workgroups
+from webkiln.codegen.shader_text import shader_function
 from webkiln.codegen.sources import Sources, element_offsets, sources_of
 from webkiln.codegen.steps import (
     BLOCKS,
@@ -37,6 +38,7 @@ DATA = (
     "runtime/engines/webgpu.js",
     "runtime/engines/webgpu_*.js",
     "runtime/engines/narrowing.js",
+    "runtime/engines/shader_text.js",
 )
 
 DOT_PRODUCT = "wk_dot_int8("
@@ -77,8 +79,8 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         program=metadata,
         engine=engine,
         extensions={key: name for key, (_, name) in extensions.items()},
-        shaders=shaders,
-        variants=by_feature,
+        shaders=_functions(shaders),
+        variants={feature: _functions(texts) for feature, texts in by_feature.items()},
         devices=_devices(program["init"], program["main"]),
         functions=functions,
         stride=_stride(sources),
@@ -165,13 +167,17 @@ def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
 
 
 def _shaders(sources: Sources, templates: Templates) -> dict[str, str]:
-    """The shader of each kernel, as a literal of JavaScript."""
-    texts = {
+    """The shader of each kernel."""
+    return {
         **{name: wgsl.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
         **{name: wgsl.print_custom(it, templates) for name, it in sources.custom_kernels.items()},
         **{name: print_group(kernel, templates) for name, kernel in sources.group_kernels.items()},
     }
-    return {name: f"`{text}`" for name, text in texts.items()}
+
+
+def _functions(shaders: Mapping[str, str]) -> dict[str, str]:
+    """Shaders as functions of JavaScript."""
+    return {name: shader_function(text) for name, text in shaders.items()}
 
 
 def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, dict[str, str]]:
@@ -179,9 +185,8 @@ def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, 
     shaders: dict[str, dict[str, str]] = {}
     for name, kernel in kernels.items():
         for groups in wgsl_workgroups.variants(kernel):
-            shaders.setdefault(groups.feature, {})[name] = (
-                f"`{wgsl.print_kernel(kernel, templates, groups)}`"
-            )
+            text = wgsl.print_kernel(kernel, templates, groups)
+            shaders.setdefault(groups.feature, {})[name] = text
     return shaders
 
 
