@@ -4,7 +4,7 @@ block, every dtype and every layout.
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -54,8 +54,8 @@ def integers(seed: int) -> Callable[..., np.ndarray]:
     return make
 
 
-def cases(template: Template) -> list[Case]:
-    """Products for all pairs of dtypes; each size appears with each pair. Some have one row."""
+def cases(template: Template, every_pair: bool) -> list[Case]:
+    """Products of each size, some of one row: for each pair of dtypes, or for pairs in turn."""
     make = integers(0)
     rows, columns = template.block
     sizes = [
@@ -65,10 +65,11 @@ def cases(template: Template) -> list[Case]:
         *((1, size, columns + 9) for size in edges(4, 16, template.depth[1])),
         *((1, 35, size) for size in edges(template.panel, columns, 1024 + columns)),
     ]
+    pairs = [*product(sorted(template.rows), sorted(template.columns))]
+    chosen = product(pairs, sizes) if every_pair else zip(cycle(pairs), sizes, strict=False)
     return [
         Case((make(a, m, k), make(b, k, n), make(a), make(b)), name=f"{a} {b} {m}x{k}x{n}")
-        for a, b in product(sorted(template.rows), sorted(template.columns))
-        for m, k, n in sizes
+        for (a, b), (m, k, n) in chosen
     ]
 
 
@@ -124,12 +125,12 @@ def depthwise(template: Template) -> list[Case]:
     return found
 
 
-def table(template: Template) -> list[tuple[str, Case, bool]]:
+def table(template: Template, every_pair: bool) -> list[tuple[str, Case, bool]]:
     """Operators with the template's step, and whether it computes them."""
     if template.step == "depthwise":
         return [("ConvInteger", case, True) for case in depthwise(template)]
     found = []
-    for case in cases(template):
+    for case in cases(template, every_pair):
         rows, depth = case.inputs[0].shape[:2]
         least, most = max(template.depth[0], 2), template.depth[1]
         fits = (
@@ -161,14 +162,20 @@ def with_constant_zero(op: str, case: Case) -> Job:
 
 
 def check(
-    template: Template, folder, monkeypatch, variant: str, browser: str = "", hidden=()
+    template: Template,
+    folder,
+    monkeypatch,
+    variant: str,
+    browser: str = "",
+    hidden=(),
+    every_pair: bool = False,
 ) -> None:
     """With only this template, and with a speed that makes it the choice wherever it fits."""
     backend = with_target(
         REGISTRY[template.backend], templates=(replace(template, gops=MANY_GOPS),)
     )
     monkeypatch.setitem(REGISTRY, template.backend, backend)
-    rows = table(template)
+    rows = table(template, every_pair)
     prepared = [prepare(trained_job(template, op, case), backend) for op, case, _ in rows]
     for (_, case, fits), item in zip(rows, prepared, strict=True):
         used = {kernel["schedule"].get("template") for kernel in item.program["kernels"].values()}
@@ -183,6 +190,14 @@ def check(
 def test_results(template, tmp_path, monkeypatch):
     for variant in VARIANTS[template.backend] or ("",):
         check(template, tmp_path / (variant or "only"), monkeypatch, variant, "chromium")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("template", PRODUCTS, ids=lambda item: item.name)
+def test_every_pair_of_dtypes_with_every_size(template, tmp_path, monkeypatch):
+    for variant in VARIANTS[template.backend] or ("",):
+        folder = tmp_path / (variant or "only")
+        check(template, folder, monkeypatch, variant, "chromium", every_pair=True)
 
 
 @pytest.mark.parametrize("template", WEBGPU, ids=lambda item: item.name)
