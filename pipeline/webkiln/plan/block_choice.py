@@ -19,9 +19,9 @@ from webkiln.plan.schedule import choose
 from webkiln.plan.vector_products import MOST_CODED_ROWS
 
 LEAST_CODES = 1 << 24
-"""The bytes of 4-bit codes from which one rounded row is faster on a GPU without a word in the
-recipe. Measured on an H100 in Chromium 156, with one launch of 2.5 us that rounds the row: 768 x
-50,304, 19 MB, take 12.7 us, and 16.1 exactly; 2,048 x 1,000 take 5.8 and 4.7.
+"""The bytes of 4-bit codes from which one row is rounded without a word in the recipe. Prototypes
+took, on an H100 in Chromium 156, with one launch of 2.5 us that rounds the row, 12.7 us for 768 x
+50,304 (19 MB), and 16.1 exactly; 5.8 us for 2,048 x 1,000, and 4.7 exactly.
 """
 
 
