@@ -11,12 +11,13 @@ const PORTABLE = `{
 }`;
 
 /**
- * Add the function `wk_dot_int8` to a shader that calls it, as the browser can compute it.
+ * Add the function `wk_dot_int8` to a shader that calls it, as the browser can compute it. It comes
+ * last, since directives must come first.
  * @param {string} code
  * @returns {string}
  */
 export function withDotProduct(code) {
   if (!code.includes('wk_dot_int8(')) return code;
   const { wgslLanguageFeatures } = /** @type {any} */ (globalThis.navigator).gpu;
-  return FUNCTION + (wgslLanguageFeatures?.has(FEATURE) ? NATIVE : PORTABLE) + '\n' + code;
+  return `${code}\n${FUNCTION}${wgslLanguageFeatures?.has(FEATURE) ? NATIVE : PORTABLE}\n`;
 }

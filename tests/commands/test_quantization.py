@@ -169,9 +169,13 @@ def test_the_option_is_named_where_it_applies(webkiln: Command, tmp_path: Path) 
         (("--backend", "wasm", "--products", "dot"), {"on wasm": f"2 {DOT}"}),
         (
             ("--backend", "webgpu,wasm", "--products", "dot"),
+            {"on webgpu and wasm": f"2 {DOT}"},
+        ),
+        (
+            ("--backend", "webgpu,wasm"),
             {
+                "on webgpu": f"2 products of 4-bit codes, {READ}",
                 "on wasm": f"2 {DOT}",
-                "on webgpu": "2 products of 4-bit codes, decoded as they are read",
             },
         ),
         (
@@ -182,6 +186,30 @@ def test_the_option_is_named_where_it_applies(webkiln: Command, tmp_path: Path) 
         done = webkiln("inspect", BLOCKS, "--json", *arguments)
         found = json.loads(done.stdout)["quantisation"]
         assert {key: text for key, text in found.items() if key != "storage"} == expected
+
+
+def test_gpus_round_few_rows(webkiln: Command, tmp_path: Path) -> None:
+    """Sizes that are not known may be large."""
+    form = {"bits": 4, "block_size": 32, "K": 64, "N": 192}
+    weights = [
+        numpy_helper.from_array(np.zeros((192, 2, 16), np.uint8), "q"),
+        numpy_helper.from_array(np.ones(384, np.float32), "s"),
+    ]
+    for count, how in (
+        (16, ROUNDED),
+        (17, "decoded as they are read: webgpu rounds at most 16 rows"),
+        ("N", "decoded as they are read: webgpu rounds at most 16 rows"),
+    ):
+        nodes = [node("MatMulNBits", ["x", "q", "s"], ["y"], domain="com.microsoft", **form)]
+        written = model(nodes, [floats("x", count, 64)], [floats("y", count, 192)], weights)
+        written.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        onnx.save(written, tmp_path / "rows.onnx")
+        done = webkiln(
+            "inspect", tmp_path / "rows.onnx", "--json", "--backend", "webgpu", "--products", "dot"
+        )
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["quantisation"]
+        assert found["on webgpu"] == f"1 product of 4-bit codes, {how}"
 
 
 def test_types_of_gguf_files(webkiln: Command) -> None:

@@ -52,18 +52,20 @@ def plain() -> onnx.ModelProto:
 )
 def test_bundles_and_verification_say_how(made, option, expected, tmp_path):
     onnx.save(made, tmp_path / "model.onnx")
-    table = {"source": "model.onnx", "backends": ["wasm", "js"]}
+    backends = ("wasm", "webgpu", "js") if option == "dot" else ("wasm", "js")
+    table = {"source": "model.onnx", "backends": list(backends)}
     table |= {"products": option} if option else {}
     recipe = parse_recipe("model", table, tmp_path / "recipe.toml")
     with Engine(tmp_path / ".webkiln") as engine:
         checked = Model(engine, recipe, tmp_path)
-        actions = checked.actions.verify(Selection(("wasm", "js")), "chromium")
+        actions = checked.actions.verify(Selection(backends), "chromium")
         results = [canonical.read(checked.file(action, "result.json")) for action in actions]
         manifest = canonical.read(checked.bundle() / "manifest.json")
-    assert manifest["backends"]["wasm"].get("products") == expected
-    assert manifest["backends"]["js"].get("products") is None
+    for name in backends:
+        rounds = expected if name != "js" else None
+        assert manifest["backends"][name].get("products") == rounds
     for result in results:
-        by_dot = expected is not None and result["backend"] == "wasm"
+        by_dot = expected is not None and result["backend"] != "js"
         (row,) = {row["bound"]: row for row in result["outputs"]}.values()
         assert row["bound"] == pytest.approx(DOT if by_dot else EXACT, rel=0.1)
         assert row["passed"]

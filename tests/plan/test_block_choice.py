@@ -9,8 +9,9 @@ from webkiln.ir.types import Type
 from webkiln.lower.block_products import DOT, EXACT
 from webkiln.lower.block_weights import BlockWeights, Codes, Parameter
 from webkiln.plan.block_choice import chooser
+from webkiln.plan.vector_products import MOST_CODED_ROWS
 
-TARGET = REGISTRY["wasm"].target
+TARGET, GPU = REGISTRY["wasm"].target, REGISTRY["webgpu"].target
 
 
 def weights(bits: int = 4, block: int = 32) -> BlockWeights:
@@ -20,7 +21,7 @@ def weights(bits: int = 4, block: int = 32) -> BlockWeights:
 
 def chooses(found: BlockWeights, rows: Size, depth: int = 2048, columns: int = 2048) -> str | None:
     types = Type("float32", (rows, depth)), Type("float32", (rows, columns))
-    return chooser(TARGET)(found, types)
+    return chooser(TARGET, "auto")(found, types)
 
 
 @pytest.mark.parametrize("rows", [1, 5, 128, symbols.placeholder("N")])
@@ -38,4 +39,44 @@ def test_finer_weights_stay_exact(found: BlockWeights) -> None:
 
 
 def test_rows_of_tables_are_decoded_after_they_are_selected() -> None:
-    assert chooser(TARGET)(weights(), ()) is not None
+    assert chooser(TARGET, "auto")(weights(), ()) is not None
+
+
+HEAD = 768, 50304
+"""The sum and the columns of the head of GPT-2."""
+
+
+@pytest.mark.parametrize(
+    ("found", "rows", "sizes", "expected"),
+    [
+        (weights(), 1, HEAD, DOT),
+        (weights(block=128), 1, HEAD, DOT),
+        (weights(), 2, HEAD, EXACT),
+        (weights(), symbols.placeholder("N"), HEAD, EXACT),
+        (weights(8), 1, HEAD, EXACT),
+        (weights(4, 0), 1, HEAD, EXACT),
+        (weights(), 1, (768, 3072), EXACT),
+        (weights(), 1, (2048, 2048), EXACT),
+    ],
+)
+def test_gpus_round_the_rows_of_large_heads(
+    found: BlockWeights, rows: Size, sizes: tuple[int, int], expected: str
+) -> None:
+    depth, columns = sizes
+    types = Type("float32", (rows, depth)), Type("float32", (rows, columns))
+    assert chooser(GPU, "auto")(found, types) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [(1, DOT), (MOST_CODED_ROWS, DOT), (MOST_CODED_ROWS + 1, EXACT)],
+)
+def test_gpus_round_few_rows(rows: int, expected: str) -> None:
+    for found in (weights(), weights(8), weights(4, 0)):
+        types = Type("float32", (rows, 64)), Type("float32", (rows, 64))
+        assert chooser(GPU, "dot")(found, types) == expected
+        assert chooser(GPU, "exact")(found, types) == EXACT
+
+
+def test_tables_are_exact_on_gpus() -> None:
+    assert chooser(GPU, "dot")(weights(), ()) == EXACT

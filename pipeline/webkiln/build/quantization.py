@@ -1,7 +1,7 @@
 """How the weights of a model are quantised, and how a bundle multiplies by them, in words."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -26,6 +26,7 @@ from webkiln.ops.load_time import load_time_nodes
 from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import find, from_json
 from webkiln.plan import block_choice
+from webkiln.plan.vector_products import MOST_CODED_ROWS
 from webkiln.plugins import import_files
 from webkiln.recipe.values import CODED_BACKENDS, DOT_BACKENDS
 
@@ -54,18 +55,14 @@ class Form:
 class Multiplication:
     """A product or convolution with a weight: its layer, and why it is not computed in integers:
     None if it is, "" if the weight is not quantised. `by_block`: the bits of the codes that
-    backends of `DOT_BACKENDS` read; 0 if they are decoded when the model is loaded. `by_default`:
-    activations are rounded without a word in the recipe.
+    backends of `CODED_BACKENDS` read; 0 if they are decoded when the model is loaded. `rounding`:
+    the backends that round activations, each with an option of the recipe.
     """
 
     layer: str
     obstacle: str | None
     by_block: int
-    by_default: bool = False
-
-    def is_dot(self, products: str) -> bool:
-        """Whether activations are rounded with the recipe's option."""
-        return bool(self.by_block) if products == "dot" else products == "auto" and self.by_default
+    rounding: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +107,32 @@ def _present(engine: Engine, source: Input) -> Mapping[str, Any]:
 
 
 def _rows(found: Quantization, backends: Sequence[str], products: str) -> dict[str, str]:
-    able = [name for name in backends if name in DOT_BACKENDS]
     reading = [name for name in backends if name in CODED_BACKENDS]
     coded = [item for item in found.products if reading and item.by_block]
-    used = [item for item in coded if item.is_dot(products)]
-    others = [item for item in coded if item not in used]
     kept = coded if reading == list(backends) else []
     rows = {"storage": _weights(found.weights)}
     if text := _products([item for item in found.products if item not in kept]):
         rows["products"] = text
-    rounded = "by activations rounded to 8 bits"
-    parts = [f"{_codes(used)}, {rounded}"] if used else []
-    if others:
-        parts.append(f"{_codes(others)}, decoded as they are read; with --products dot, {rounded}")
-    if parts and able:
-        rows[f"on {' and '.join(able)}"] = "; ".join(parts)
-    exact = [name for name in reading if name not in able]
-    if coded and exact:
-        rows[f"on {' and '.join(exact)}"] = f"{_codes(coded)}, decoded as they are read"
-    return rows
+    names: dict[str, list[str]] = {}
+    for name in reading:
+        names.setdefault(_coded(coded, name, products), []).append(name)
+    return rows | {f"on {' and '.join(names[text])}": text for text in names if text}
+
+
+def _coded(products: Sequence[Multiplication], backend: str, option: str) -> str:
+    """How a backend computes products of codes."""
+    rounded, read = "by activations rounded to 8 bits", "decoded as they are read"
+    groups: dict[str, list[Multiplication]] = {}
+    for item in sorted(products, key=lambda item: (backend, option) not in item.rounding):
+        if (backend, option) in item.rounding:
+            how = rounded
+        elif (backend, "dot") in item.rounding:
+            how = f"{read}; with --products dot, {rounded}"
+        else:
+            limited = option == "dot"
+            how = f"{read}: {backend} rounds at most {MOST_CODED_ROWS} rows" if limited else read
+        groups.setdefault(how, []).append(item)
+    return "; ".join(f"{_codes(items)}, {how}" for how, items in groups.items())
 
 
 def _codes(products: Sequence[Multiplication]) -> str:
@@ -144,10 +148,7 @@ def quantization(graph: Graph) -> Quantization:
 
     decoded = {name: node for node in load_time_nodes(graph) for name in node.outputs}
     view = GraphView(graph)
-    able, chosen = (
-        _block_products(block_products.run(graph, *chooses))
-        for chooses in ((), (block_choice.chooser(REGISTRY["wasm"].target),))
-    )
+    able, rounding = _block_products(block_products.run(graph)), _rounding(graph)
     forms: dict[tuple[str, ...], Form] = {}
     products = []
     for node, name in _weighted(graph, view):
@@ -160,8 +161,22 @@ def quantization(graph: Graph) -> Quantization:
         if not graph.type(node.name).dtype.startswith(INTEGERS):
             obstacle = (integer_products.obstacle(view, node) or "") if form.bits else ""
         layer, bits = node.layer or node.name, able.get(node.name, 0)
-        products.append(Multiplication(layer, obstacle, bits, node.name in chosen))
+        using = frozenset(key for key, names in rounding.items() if node.name in names)
+        products.append(Multiplication(layer, obstacle, bits, using))
     return Quantization(Counter(forms.values()), tuple(products))
+
+
+def _rounding(graph: Graph) -> dict[tuple[str, str], Collection[str]]:
+    """The products whose activations a backend rounds with an option of the recipe."""
+    choosers = {
+        (backend, option): block_choice.chooser(REGISTRY[backend].target, option)
+        for backend in DOT_BACKENDS
+        for option in ("auto", "dot")
+    }
+    return {
+        key: _block_products(block_products.run(graph, chooses))
+        for key, chooses in choosers.items()
+    }
 
 
 def _block_products(graph: Graph) -> dict[str, int]:

@@ -171,6 +171,8 @@ class Invocations:
     """
     classes: tuple[GpuClass, ...] = ()
     """The classes for which products have forms of their own (`plan/product_forms.py`)."""
+    products: str = "exact"
+    """As that of `Loops`; of more than a few rows, products are exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,8 @@ class Target:
         if isinstance(runs, Loops):
             held = runs.holds_float16 and not rounds_float16
             runs = replace(runs, holds_float16=held, products=products)
+        elif isinstance(runs, Invocations):
+            runs = replace(runs, products=products)
         return replace(
             self,
             runs=runs,
@@ -242,6 +246,11 @@ class Target:
     @property
     def invocations(self) -> Invocations | None:
         return self.runs if isinstance(self.runs, Invocations) else None
+
+    @property
+    def products(self) -> str:
+        """How products with weights of 4 or 8 bits are computed."""
+        return "exact" if isinstance(self.runs, Draws) else self.runs.products
 
     @property
     def draws(self) -> Draws | None:

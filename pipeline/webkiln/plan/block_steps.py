@@ -1,13 +1,14 @@
 """The products of blocks that kernel templates compute, and the loops around a template."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
 
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import FLOAT, INT, Expr, arg, axis, load, walk
 from webkiln.nest.nest import Loop, Nest, Operand, load_guard, load_index, make_output
+from webkiln.nest.wrap import WRAPPERS
 from webkiln.ops.block_products import (
     BYTE,
     Loads,
@@ -89,26 +90,35 @@ HALVES = 2
 
 @lru_cache(maxsize=1024)
 def match_blocks(nest: Nest) -> BlockProduct | None:
-    """The product of blocks that a nest computes, if it computes one."""
+    """The product of blocks that a nest computes, if it computes one. The codes of rows may lie in
+    words, from which they are wrapped.
+    """
     if not nest.is_contraction or not 1 <= len(nest.reduce) <= MOST_REDUCED:
         return None
     body = nest.accumulators[0].body
+    nodes = set(walk([body]))
     loads = [item for item in walk([body]) if item.op == "load"]
     dtypes = {item: nest.inputs[item.value[0]].dtype for item in loads}
+    wrapped = {item for item in loads if dtypes[item] == "int32" and _wrapped(item) in nodes}
     floats = [item for item in loads if dtypes[item] == "float32"]
-    integers = [item for item in loads if dtypes[item] in NARROW]
+    integers = [item for item in loads if dtypes[item] in NARROW or item in wrapped]
     if not integers or len(floats) + len(integers) != len(loads):
         return None
-    centers = {0} | {item.value for item in walk([body]) if item.op == "const" and item.type == INT}
+    centers = {0} | {item.value for item in nodes if item.op == "const" and item.type == INT}
     matches = _float_rows if len(integers) == 1 else _quantized_rows
     found = (
         product
         for byte, *rows in permutations(integers)
-        if all(dtypes[item] == "int8" for item in rows)
+        if byte not in wrapped and all(dtypes[item] == "int8" or item in wrapped for item in rows)
         for order in permutations(floats)
         for product in matches(nest, byte, tuple(rows), order, centers)
     )
     return next(found, None)
+
+
+def _wrapped(element: Expr) -> Expr:
+    """An int8 that lies in a word."""
+    return WRAPPERS["int8"](element)
 
 
 def _quantized_rows(
@@ -125,6 +135,8 @@ def _quantized_rows(
         return
     scale, factor, *offset = floats
     loads = Loads(rows, byte, factor, offset[0] if offset else None, scale)
+    in_words = nest.inputs[rows[0].value[0]].dtype == "int32"
+    read = replace(loads, rows=tuple(map(_wrapped, rows))) if in_words else loads
     index = load_index(scale)
     names = [item.value for item in index if item.op == "axis"]
     blocks = tuple(loop for loop in nest.reduce if loop.axis in names)
@@ -132,7 +144,7 @@ def _quantized_rows(
     if len(names) != len(index) or any(load_index(item)[:-1] != outer for item in rows):
         return
     for center in sorted(centers.intersection(code_range(bits, dtype))):
-        if products_of_byte(loads, center) is nest.accumulators[0].body:
+        if products_of_byte(read, center) is nest.accumulators[0].body:
             found = _with_loops(nest, loads, center, blocks, None)
             if found is not None and names == [loop.axis for loop in (*found.row, *blocks)]:
                 yield found

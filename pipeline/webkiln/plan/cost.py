@@ -128,9 +128,10 @@ def _products(
     """The multiplications of a template, which computes whole blocks, or panels of codes."""
     depth = prod(extent(call, loop) for loop in call.nest.reduce)
     points = prod(extent(call, loop) for loop in call.nest.axes)
+    blocks = match_blocks(call.nest)
     if template.step == VECTOR_PRODUCT:
-        return points * depth
-    if (blocks := match_blocks(call.nest)) is not None:
+        return points * depth * (1 if blocks is None else blocks.products)
+    if blocks is not None:
         columns = extent(call, blocks.column)
         rows = points // max(columns, 1)
         if target.invocations:

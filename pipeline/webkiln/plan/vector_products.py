@@ -44,7 +44,7 @@ Scheduler = Callable[..., LoopSchedule | InvocationSchedule]
 
 @lru_cache(maxsize=1024)
 def match_vectors(nest: Nest) -> BlockProduct | None:
-    """The product of float rows and a matrix, of codes or of floats, that a nest computes."""
+    """The product of rows and a matrix, of codes or of floats, that a nest computes."""
     blocks = match_blocks(nest)
     if blocks is not None:
         return blocks
@@ -74,7 +74,7 @@ def match_vectors(nest: Nest) -> BlockProduct | None:
 
 def depth_of(call: NestCall, step: BlockProduct) -> Size:
     """The length of the sum."""
-    return prod(call.args[loop.extent.value] for loop in call.nest.reduce)
+    return prod(call.args[loop.extent.value] for loop in call.nest.reduce) * step.products
 
 
 def fits_vectors(
@@ -163,8 +163,9 @@ def _panel_of(call: NestCall, step: BlockProduct, source: int, together: int) ->
 
 
 def _has_whole_groups(call: NestCall, step: BlockProduct) -> bool:
-    """Whether the codes with one scale consist of groups of `GROUP` bytes."""
-    loops = (step.block, step.byte) if step.weights.by_column else (step.byte,)
+    """Whether the codes with one scale, also of a row, consist of groups of `GROUP` bytes."""
+    one_scale = step.weights.by_column and step.scales is None
+    loops = (step.block, step.byte) if one_scale else (step.byte,)
     size = prod(call.args[loop.extent.value] for loop in loops if loop is not None)
     return size % GROUP == 0 and step.weights.factors is not None
 

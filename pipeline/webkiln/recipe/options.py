@@ -184,7 +184,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "products",
-        f"how {' and '.join(DOT_BACKENDS)} multiplies weights of 4 and 8 bits: exact, by decoded"
+        f"how {' and '.join(DOT_BACKENDS)} multiply weights of 4 and 8 bits: exact, by decoded"
         " codes; dot, by activations that are rounded to 8 bits; or auto, dot where weights have 4"
         f" bits in blocks and it is expected to be faster: one of {', '.join(PRODUCTS)}; default:"
         " auto",

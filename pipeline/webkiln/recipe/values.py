@@ -54,7 +54,7 @@ PRODUCTS = ("auto", "exact", "dot")
 stored, by activations that are quantized in blocks. `auto`: as stored if they have 4 bits, in
 blocks, and that is expected to be faster.
 """
-DOT_BACKENDS = ("wasm",)
+DOT_BACKENDS = ("wasm", "webgpu")
 """Backends that round activations for them."""
 CODED_BACKENDS = ("wasm", "webgpu")
 """Backends that multiply weights of 4 and 8 bits as they are stored."""

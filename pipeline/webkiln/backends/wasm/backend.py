@@ -92,10 +92,7 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
 
 
 def prepare(graph: Graph, target: Target) -> Graph:
-    products = "exact" if target.loops is None else target.loops.products
-    if products == "auto":
-        return block_products.run(graph, block_choice.chooser(target))
-    return block_products.run(graph, lambda weights, types: products)
+    return block_products.run(graph, block_choice.chooser(target, target.products))
 
 
 BACKEND = LoopBackend(TARGET, rewriting, scheduling, GraphPass("block_products", prepare))

@@ -13,7 +13,6 @@ from webkiln.lower import (
     fuse,
     tile_chains,
 )
-from webkiln.lower.block_products import EXACT
 from webkiln.lower.passes import GraphPass, Pass
 from webkiln.nest.kernel_template import templates
 from webkiln.nest.target import (
@@ -28,7 +27,9 @@ from webkiln.nest.target import (
     Vectors,
 )
 from webkiln.plan import (
+    block_choice,
     choose_schedules,
+    dot_products,
     fast_convolutions,
     float16_storage,
     group_launches,
@@ -90,6 +91,7 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
         Pass("choose_schedules", partial(choose_schedules.run, target=target, tuning=tuning)),
         Pass("pack_constants", partial(pack_constants.run, target=target)),
         Pass("float16_storage", partial(float16_storage.run, target=target, weights=weights)),
+        Pass("dot_products", partial(dot_products.run, target=target)),
         Pass("split_attention", partial(split_attention.run, target=target)),
         Pass("group_launches", partial(group_launches.run, target=target)),
         Pass("plan_memory", partial(plan_memory.run, target=target, weights=weights)),
@@ -97,7 +99,7 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
 
 
 def prepare(graph: Graph, target: Target) -> Graph:
-    return block_products.run(graph, lambda weights, types: EXACT)
+    return block_products.run(graph, block_choice.chooser(target, target.products))
 
 
 BACKEND = LoopBackend(TARGET, rewriting, scheduling, GraphPass("block_products", prepare))
