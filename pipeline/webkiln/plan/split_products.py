@@ -90,6 +90,9 @@ from webkiln.plan.tuning import UNTUNED, Decision, Tuning
 from webkiln.plan.window_forms import has_few_channels, window_forms
 from webkiln.plan.window_padding import in_place
 
+PARTS = "~parts"
+"""What the names of the parts of sums have after that of the result."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClassCalls:
@@ -237,7 +240,7 @@ def split_sum(call: NestCall, parts: Mapping[str, int]) -> tuple[NestCall, NestC
     }
     (view,) = call.outputs
     points = [call.args[loop.extent.value] for loop in call.nest.axes]
-    name = f"{view.name}~parts{'x'.join(map(str, counts.values()))}"
+    name = f"{view.name}{PARTS}{'x'.join(map(str, counts.values()))}"
     sums = View(name, Type("float32", (*counts.values(), *points)))
     args = {**call.args, **counts, **lengths}
     partial = replace(call, nest=_partial(call.nest, loops), outputs=(sums,), args=args)
