@@ -77,6 +77,7 @@ from webkiln.nest.steps import DeviceBranch, NestCall, Step, View, every_step
 from webkiln.nest.target import Invocations, Target
 from webkiln.plan.depthwise_forms import depthwise_forms
 from webkiln.plan.form_candidates import FormCandidates, form_key
+from webkiln.plan.matrix_forms import matrix_form
 from webkiln.plan.merge_phases import merge_phases, phases_from
 from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import (
@@ -198,6 +199,9 @@ class _Forms:
         product = match_product(merge_rows(call, target, constants), target, constants)
         if product is None:
             return []
+        matrices = matrix_form(product, target, classes[-1]) if classes else None
+        if matrices is not None:
+            return [ClassCalls(in_form(product, matrices))] * len(classes)
         forms, result = FormCandidates(product), list[ClassCalls]()
         for gpu, usual in zip(classes, choose_forms(product, classes), strict=True):
             key = form_key(call, product, constants, gpu)
