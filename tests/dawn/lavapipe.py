@@ -6,10 +6,14 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
 
 from tests.backends.adapters import ADAPTERS
 from tests.backends.harness import ROOT, Prepared, frame_arrays, write_program
@@ -22,12 +26,14 @@ mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" 
 env VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.json node "$@"
 """
 """Start Node in the tree, in a namespace of its own, so that nothing stays mounted."""
-SCRIPT = "tests/dawn/run_programs.mjs"
+PROGRAMS, BUNDLE = "tests/dawn/run_programs.mjs", "tests/dawn/run_bundle.mjs"
 MODULES = (
     "runtime/src",
     "tests/backends/run_program.mjs",
     "pipeline/webkiln/backends/harness.js",
-    SCRIPT,
+    "tests/dawn/gpu.mjs",
+    PROGRAMS,
+    BUNDLE,
 )
 
 
@@ -47,21 +53,38 @@ def run_programs(
     """Run programs on a device. `adapter`: what it tells about itself; `without`: the features that
     its adapter hides.
     """
-    if not (TREE / "node_modules").exists():
-        raise FileNotFoundError(f"{TREE} has no tree of Debian: run `make matrices` as root")
     count = len(prepared)
     request = {"count": count, "adapter": adapter, "without": list(without)}
+    with _folder(request) as home:
+        for number, item in enumerate(prepared):
+            write_program(item.program, home / str(number) / "code")
+            (home / str(number) / "in").write_bytes(frame.encode(frame_arrays(item)))
+        _run_node(home / PROGRAMS, home)
+        return [_answer(home / str(number)) for number in range(count)]
+
+
+def run_bundle(bundle: Path, x: Array) -> Ran:
+    """Run a bundle of an input x and an output y, on a device of a data centre."""
+    with _folder({"adapter": ADAPTERS[132]}) as home:
+        shutil.copytree(bundle, home / "bundle")
+        (home / "x").write_bytes(x.tobytes())
+        _run_node(home / BUNDLE, home)
+        y = np.frombuffer((home / "y").read_bytes(), np.float32)
+        return Ran({"y": y}, json.loads((home / "matrices.json").read_text()))
+
+
+@contextmanager
+def _folder(request: Mapping[str, Any]) -> Iterator[Path]:
+    """A folder in the tree with a request and the scripts."""
+    if not (TREE / "node_modules").exists():
+        raise FileNotFoundError(f"{TREE} has no tree of Debian: run `make matrices` as root")
     with TemporaryDirectory(dir=TREE / "tmp") as name:
         home = Path(name)
         for module in MODULES:
             _copy(ROOT / module, home / module)
         (home / "package.json").write_text('{"type":"module"}')
         (home / "request.json").write_text(json.dumps(request))
-        for number, item in enumerate(prepared):
-            write_program(item.program, home / str(number) / "code")
-            (home / str(number) / "in").write_bytes(frame.encode(frame_arrays(item)))
-        _run_node(home / SCRIPT, home)
-        return [_answer(home / str(number)) for number in range(count)]
+        yield home
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -2,10 +2,17 @@
 `make matrices` runs these tests.
 """
 
-import numpy as np
-import pytest
+import subprocess
+import sys
+from pathlib import Path
 
-from tests.dawn.lavapipe import run_programs
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.dawn.lavapipe import run_bundle, run_programs
 from tests.dawn.matrix_graphs import CHAIN, OTHERS, parsed, prepared, products, values_of
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.compare import relative_error
@@ -88,3 +95,39 @@ def test_nan_stays_in_its_row() -> None:
     (ran,) = run_programs([prepared(graph, values)])
     assert ran.matrices
     assert list(np.flatnonzero(np.isnan(ran.outputs["y"]).any(axis=1))) == [70]
+
+
+def two_layers(path: Path) -> None:
+    """y = tanh(relu(x v) w); the second product has 2^28 multiply-adds."""
+    rng = np.random.default_rng(0)
+    weights = {
+        name: rng.standard_normal(shape).astype(np.float32) / np.float32(16)
+        for name, shape in {"v": (256, 1024), "w": (1024, 512)}.items()
+    }
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "v"], ["p"]),
+            helper.make_node("Relu", ["p"], ["h"]),
+            helper.make_node("MatMul", ["h", "w"], ["q"]),
+            helper.make_node("Tanh", ["q"], ["y"]),
+        ],
+        "two_layers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [512, 256])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [512, 512])],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    opset = helper.make_opsetid("", 17)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+
+
+def test_a_bundle_with_the_option_matches_onnxruntime(tmp_path: Path) -> None:
+    model, bundle = tmp_path / "two_layers.onnx", tmp_path / "bundle"
+    two_layers(model)
+    options = ("--backend", "webgpu", "--precision", "float16", "--subgroup-matrices", "on")
+    command = [sys.executable, "-m", "webkiln.cli", "build", str(model), "--output", str(bundle)]
+    subprocess.run([*command, *options], cwd=tmp_path, check=True, capture_output=True, timeout=280)
+    x = np.random.default_rng(1).standard_normal((512, 256)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(model).run(["y"], {"x": x})
+    ran = run_bundle(bundle, x)
+    assert len(ran.matrices) == 1
+    assert relative_error(ran.outputs["y"].reshape(512, 512), expected) < 5e-3

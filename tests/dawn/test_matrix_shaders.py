@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.harness import TEMPLATES, write_program
+from tests.backends.adapters import ADAPTERS
+from tests.backends.harness import TEMPLATES, run_programs, write_program
 from tests.dawn import tint
 from tests.dawn.matrix_graphs import (
     CHAIN,
@@ -18,9 +19,13 @@ from tests.dawn.matrix_graphs import (
     ROWS,
     backend,
     parsed,
+    prepared,
     products,
+    values_of,
 )
+from tests.passes.graphs import evaluate_graph
 from tests.programs import program
+from webkiln.backends.compare import relative_error
 from webkiln.codegen import wgsl
 from webkiln.codegen.wgsl_workgroups import MATRIX_SIZES, MatrixWorkgroup, variants
 from webkiln.nest.target import WORKGROUP_BYTES
@@ -88,3 +93,15 @@ def test_small_products_have_the_code_that_they_have_without_the_option(tmp_path
             written(tmp_path / f"{number} {on}", matrices=on, text=text) for on in (True, False)
         )
         assert on == off
+
+
+@pytest.mark.usefixtures("_small_products")
+def test_browsers_without_the_feature_compute_the_plain_form(tmp_path: Path) -> None:
+    texts = {"chain": CHAIN, **OTHERS}
+    graphs = {name: parsed(text) for name, text in texts.items()}
+    values = {name: values_of(graph) for name, graph in graphs.items()}
+    items = [prepared(graphs[name], values[name]) for name in graphs]
+    results = run_programs(items, "webgpu", tmp_path, adapter=ADAPTERS[132])
+    for (name, graph), outputs in zip(graphs.items(), results, strict=True):
+        (reference,) = evaluate_graph(graph, values[name]).values()
+        assert relative_error(outputs["y"], reference) < 1e-3, name
