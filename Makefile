@@ -19,8 +19,8 @@ SCRIPTS := runtime pipeline/webkiln examples models "tests/**/*.{mjs,js}"
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help build verify report models test check docs setup tools browsers formats conformance \
-	conformance-keras families web fuzz fuzz-files soak mutants bench bench-gpu bench-others \
-	locks
+	conformance-keras families web matrices fuzz fuzz-files soak mutants bench bench-gpu \
+	bench-others locks
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -60,7 +60,7 @@ PAGES := caffe chainer keras options scikit_learn tensorflow tflite torch
 docs: setup ## Regenerate the generated pages of docs/.
 	for page in $(PAGES); do $(BIN)/python -m tests.docs.$${page}_page || exit 1; done
 
-PROJECTS := runtime examples tests/build/servers tests/environments
+PROJECTS := runtime examples tests/build/servers tests/environments tests/dawn
 INSTALLED := .venv/tests-installed .venv/servers/installed \
 	$(PROJECTS:%=%/node_modules/.package-lock.json)
 
@@ -93,8 +93,8 @@ setup: tools $(INSTALLED) ## Install everything that the tests need.
 	.venv/servers/$(notdir $(BIN))/pip $(PIP) --no-compile --require-hashes -r servers.lock
 	@touch $@
 
-# TypeScript and Prettier for the runtime, bundlers for tests/web, an object storage server, and Deno,
-# Bun and workerd for tests/environments.
+# TypeScript and Prettier for the runtime, bundlers for tests/web, an object storage server, Deno, Bun
+# and workerd for tests/environments, and Dawn.
 # `npm ci` would reject a lock file without the optional packages of other platforms; `npm install`
 # accepts it, and installs the locked versions.
 %/node_modules/.package-lock.json: %/package-lock.json
@@ -154,6 +154,23 @@ families: setup .venv/keras-hub/keras_hub ## Compare families of networks (hours
 .venv/keras-hub/keras_hub:
 	$(BIN)/pip $(PIP) --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex \
 		kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
+
+# Mesa 26.2's lavapipe has subgroup matrices; it runs in a tree of Debian's unstable distribution.
+LAVAPIPE ?= .webkiln/lavapipe
+MIRROR ?= http://deb.debian.org/debian
+
+matrices: setup $(LAVAPIPE)/installed ## Test subgroup matrices (root).
+	cp -rT tests/dawn/node_modules $(LAVAPIPE)/node_modules
+	LAVAPIPE=$(LAVAPIPE) $(BIN)/pytest -m lavapipe tests/dawn
+
+$(LAVAPIPE)/installed:
+	$(call installed,debootstrap:debootstrap unshare:util-linux)
+	@[ ! -e $(LAVAPIPE) ] \
+		|| { echo "make: $(LAVAPIPE) is no complete tree: remove it" >&2; exit 1; }
+	mkdir -p $(LAVAPIPE)
+	debootstrap --variant=minbase --include=mesa-vulkan-drivers,libvulkan1,nodejs \
+		unstable $(LAVAPIPE) $(MIRROR)
+	touch $@
 
 RIVALS := tests/bench/rivals/node_modules/.package-lock.json
 

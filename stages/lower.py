@@ -35,6 +35,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         params.get("float16") == "rounded",
         params.get("products", "exact"),
         params.get("caches", "float32"),
+        params.get("matrices", False),
     )
     with defined_by(inputs.get("operators/")):
         graph = from_json(canonical.read(inputs["graph.json"]))

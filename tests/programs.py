@@ -37,7 +37,13 @@ def program(
     """The document program.json."""
     target = backend.target
     options = Options(
-        encoding, keep_layers, tuning, target.winograd, target.precision, products=products
+        encoding,
+        keep_layers,
+        tuning,
+        target.winograd,
+        target.precision,
+        products=products,
+        matrices=target.invocations is not None and target.invocations.matrices,
     )
     return backend.compile(graph, options)
 

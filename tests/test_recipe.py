@@ -101,6 +101,25 @@ def test_an_export_script_and_its_parameters() -> None:
                 r" compute in float32; add webgpu, or"
             ),
         ),
+        (
+            {"source": "m", "subgroup_matrices": "on", "backends": ["webgpu"]},
+            (
+                r"subgroup_matrices is 'on', and precision is 'float32'; subgroup matrices multiply"
+                r" float16, so set precision = 'float16', or"
+            ),
+        ),
+        (
+            {
+                "source": "m",
+                "subgroup_matrices": "on",
+                "precision": "float16",
+                "backends": ["wasm", "webgl"],
+            },
+            (
+                r"subgroup_matrices is 'on', and the backends are wasm, webgl, which have none; add"
+                r" webgpu, or"
+            ),
+        ),
         ({"source": "m", "tolerances": {"float8": 1}}, "unknown encoding in tolerances 'float8'"),
         ({"source": "m", "input_shapes": {"x": [1, -1]}}, "input_shapes is .* expected a table"),
         ({"source": {"url": "u"}}, "source has the keys url; expected url and sha256"),

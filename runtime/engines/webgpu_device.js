@@ -17,8 +17,8 @@ import { multiprocessorsOf } from './webgpu_classes.js';
 
 /** @typedef {[name: string, code: string, layouts?: any[]]} Shader */
 
-/** Features that shaders use, and the one that profiles use. */
-const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
+/** Features that shaders use, and the one that profiles use. Extensions of the engine add others. */
+export const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
 /** The maximum delay between an error and the report of the device loss that caused it. */
 const LOSS_MS = 500;

@@ -85,6 +85,7 @@ REACH: tuple[tuple[str, str, Any, set[str]], ...] = (
     ("torch", "reading.to_layers", ("a",), {"load", "convert", "reference"}),
     ("onnx", "bundle.form", Form(hashed=True), {"bundle"}),
     ("onnx", "computation.winograd", False, {"lower"}),
+    ("onnx", "computation.matrices", True, {"lower"}),
     ("onnx", "computation.precision", "float16", {"lower", "verify"}),
     ("onnx", "computation.float16", "rounded", {"lower"}),
     ("onnx", "computation.products", "exact", {"lower", "verify"}),

@@ -93,6 +93,11 @@ ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "products": (KERAS, ("--products", "dot"), {"computation.products": "dot"}),
     "caches": (KERAS, ("--caches", "int8"), {"computation.caches": "int8"}),
     "winograd": (KERAS, ("--winograd", "off"), {"computation.winograd": False}),
+    "subgroup_matrices": (
+        (*KERAS, "--backend", "webgpu", "--precision", "float16"),
+        ("--subgroup-matrices", "on"),
+        {"computation.matrices": True},
+    ),
     "tuned": (KERAS, ("--tuned", "fast.json"), {"computation.tuned": Path("fast.json")}),
     "tolerance": (
         KERAS,
@@ -202,6 +207,14 @@ TOML: dict[str, tuple[str, dict[str, Any]]] = {
     "precision": (
         'precision = "float16"\nbackends = ["webgl"]',
         {"computation.precision": "float16", "backends": ("webgl",)},
+    ),
+    "subgroup_matrices": (
+        'subgroup_matrices = "on"\nprecision = "float16"\nbackends = ["webgpu"]',
+        {
+            "computation.matrices": True,
+            "computation.precision": "float16",
+            "backends": ("webgpu",),
+        },
     ),
     "float16": ('float16 = "rounded"', {"computation.float16": "rounded"}),
     "products": ('products = "dot"', {"computation.products": "dot"}),

@@ -17,6 +17,7 @@ from webkiln.commands import diff, init
 NOT_OF_DIFF = {
     *("name", "backend", "precision", "batch_size", "input_shape", "dim"),
     *("winograd", "tuned", "tolerance", "image", "labels", "float16", "products", "caches"),
+    "subgroup_matrices",
 }
 """Options that the manifest of the bundle determines, or that do not change the outputs of the
 framework.

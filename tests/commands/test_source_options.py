@@ -79,6 +79,7 @@ def test_an_option_extends_or_replaces_the_recipe(
         ("--precision", "half"),
         ("--batch-size", "x"),
         ("--winograd", "yes"),
+        ("--subgroup-matrices", "on"),
         ("--tolerance", "int8=x"),
         ("--tolerance", "int8=0"),
         ("--tolerance", "int9=1"),

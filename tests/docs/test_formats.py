@@ -47,6 +47,7 @@ SETTINGS: dict[str, Any] = {
     "computation.float16": "rounded",
     "computation.products": "dot",
     "computation.caches": "int8",
+    "computation.matrices": True,
     "bundle.labels": LabelsFile(URL),
     "verification.reference": Path("/nowhere/r.npz"),
     "computation.tuned": Path("/nowhere/tuned.json"),

@@ -11,6 +11,7 @@ from webkiln.backends.table import REGISTRY
 from webkiln.nest.target import ARITHMETIC
 from webkiln.ops.table import parse
 from webkiln.plan.kernel import from_json
+from webkiln.plan.split_products import PARTS
 from webkiln.recipe import values
 
 GPU = ("webgpu", "webgl")
@@ -81,6 +82,23 @@ def test_copies_have_one_storage_dtype(backend):
         output z = m
     """
     assert narrowed(text, target(backend)) == {"w"}
+
+
+def test_parts_of_sums_remain_float32():
+    """A part may be beyond the range of float16 where the total is not."""
+    text = """
+        input x: float32[49,2048]
+        slot w: float32[2048,512]
+        a: float32[49,2048] = Relu(x)
+        m: float32[49,512] = MatMul(a, w)
+        y: float32[49,512] = Tanh(m)
+        output y = y
+    """
+    buffers = target("webgpu").plan(graph(text)).buffers
+    parts = [buffer for name, buffer in buffers.items() if PARTS in name]
+    assert parts
+    assert {buffer.storage for buffer in parts} == {"float32"}
+    assert {"a", "w"} <= narrowed(text, target("webgpu"))
 
 
 LAYER = """

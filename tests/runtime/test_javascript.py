@@ -43,7 +43,7 @@ def test_types(project: str) -> None:
     assert process.returncode == 0, process.stdout
 
 
-@pytest.mark.parametrize("folder", ["runtime", "examples", "tests/environments"])
+@pytest.mark.parametrize("folder", ["runtime", "examples", "tests/environments", "tests/dawn"])
 def test_lock_file_names_no_host(folder: str) -> None:
     assert "://" not in "".join(
         re.findall(r'"resolved": "[^"]*"', (ROOT / folder / "package-lock.json").read_text())

@@ -68,6 +68,7 @@ class ModelGraph(QuantizedGraph):
             **({"float16": "rounded"} if computation.rounds_float16(backend) else {}),
             **({"products": products} if products != "exact" else {}),
             **({"caches": computation.caches} if computation.rounds_caches else {}),
+            **({"matrices": True} if computation.matrices_of(backend) else {}),
         }
         inputs: dict[str, Input] = {
             "graph.json": self.graph(choice.encoding),

@@ -104,6 +104,10 @@ class Groups(Protocol):
     def parts(self) -> str:
         """The beginning of the names of arrays in workgroup memory that contain accumulators."""
 
+    @property
+    def matrix(self) -> int:
+        """The rows and columns of the subgroup matrices that are multiplied; 0: none are."""
+
     def zeros(self, name: str, type_: str) -> str:
         """Declare a variable: a zero vector."""
 

@@ -10,6 +10,7 @@ from webkiln.codegen.context import Context, accumulator
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.direct_product import print_direct_product
 from webkiln.codegen.grid import Grid
+from webkiln.codegen.matrix_product import MatrixProduct
 from webkiln.codegen.points import print_point
 from webkiln.codegen.reductions import Innermost, Inside, Reductions
 from webkiln.codegen.staged_product import StagedProduct
@@ -53,7 +54,8 @@ class Invocations:
         if schedule.window:
             WindowProduct(self.reductions, schedule, self.groups, self.grid).print(here)
         elif workgroup and workgroup.staged:
-            StagedProduct(self.reductions, schedule, self.groups, self.grid).print(here)
+            product = MatrixProduct if self.groups.matrix else StagedProduct
+            product(self.reductions, schedule, self.groups, self.grid).print(here)
         elif workgroup and workgroup.depth:
             print_direct_product(self.reductions, schedule, self.grid, here)
         else:

@@ -32,14 +32,18 @@ in bounds or none.
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A vector that an invocation stages: the variable that contains it until then, its place, the
-    number that distinguishes its indices, and the vector.
+    """A vector that an invocation stages: the variable that contains it until then, its place in
+    the array of its factor, and the number that distinguishes its indices.
     """
 
     variable: str
     place: str
     number: str
     is_row: bool
+
+    @property
+    def array(self) -> str:
+        return ROWS if self.is_row else COLUMNS
 
 
 class StagedProduct:
@@ -65,21 +69,36 @@ class StagedProduct:
         """
         assert here.simd is not None
         scopes, barrier = self.scopes, self.groups.barrier
-        self.reductions.start(here, accumulator)
+        self.start(here)
         count, slots = self.steps.count(), list(self._slots(here))
         scopes.add(*(self.groups.zeros(slot.variable, FLOAT) for slot in slots))
         with scopes.loop("step", f"for (var step = -1; step < {count}; step++) {{"):
             for slot in slots:
-                scopes.add(f"{slot.place} = {self._staged(slot.variable)};")
+                scopes.add(self.stage(slot))
             scopes.add(barrier)
             with scopes.loop("loading", "{"):
                 self.steps.declare(f"min(step + 1, {count} - 1)", AHEAD)
                 for slot in slots:
                     scopes.add(f"{slot.variable} = {self._load(slot, here)};")
             with scopes.loop("multiplying", "if (step >= 0) {"):
-                self._multiply_step(here)
+                self.multiply_step(here)
             scopes.add(barrier)
+        self.finish(here)
+
+    def start(self, here: Context) -> None:
+        """Declare the sums."""
+        self.reductions.start(here, accumulator)
+
+    def finish(self, here: Context) -> None:
         self.reductions.finish(here, accumulator)
+
+    def stage(self, slot: Slot) -> str:
+        """Write the vector of a slot to workgroup memory."""
+        return f"{slot.array}[{slot.place}] = {self._staged(slot.variable)};"
+
+    def place(self, number: str, line: str, within: str, *, is_row: bool) -> str:
+        """Where a vector lies: number `within` of a line, numbered by `number` in all."""
+        return f"{number} + {line}" if is_row else number
 
     def _slots(self, here: Context) -> Iterator[Slot]:
         """The vectors that an invocation stages, and their indices, which do not move in the loop
@@ -98,15 +117,15 @@ class StagedProduct:
                     place = self._declare(f"min({place}, {total - 1})", f"last_{number}")
                 line, within = f"{place} / {per_line}", f"{place} % {per_line}"
                 is_row = name == ROWS
-                parallel, along = (line, within) if is_row else (self._column(within), line)
+                parallel, along = (line, within) if is_row else (self.column_of(within), line)
                 moves, first = (self.down, "") if is_row else (self.across, f" * {width}")
                 text = f"{self.grid.first(moves)} + {parallel}{first}"
                 self._declare(text, f"{moves}_{number}")
                 self._declare(along + (f" * {width}" if is_row else ""), f"depth_{number}")
-                padding = f" + {line}" if is_row else ""
-                yield Slot(f"next_{number}", f"{name}[{place}{padding}]", number, is_row)
+                place = self.place(place, line, within, is_row=is_row)
+                yield Slot(f"next_{number}", place, number, is_row)
 
-    def _column(self, place: str) -> str:
+    def column_of(self, place: str) -> str:
         """The vector of a workgroup's columns that has a place in a row of them."""
         columns, vectors = self.shared.columns, self.schedule.tile.lanes // 4
         if vectors == 1:
@@ -155,7 +174,7 @@ class StagedProduct:
     def _staged(self, vector: str) -> str:
         return self.groups.cast(vector, self.groups.staged) if self.converts else vector
 
-    def _multiply_step(self, here: Context) -> None:
+    def multiply_step(self, here: Context) -> None:
         """Multiply the staged factors."""
         groups, scopes = self.groups, self.scopes
         totals = [accumulator(0, copy) for copy in here.copies]

@@ -253,6 +253,7 @@ def legalised(kernel: Kernel) -> Kernel:
 
 def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
     """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
+    kernel = groups.kernel(kernel)
     segments = segments_of(kernel)
     if isinstance(kernel.schedule, TemplateSchedule):
         step = match_vectors(kernel.nest)

@@ -3,10 +3,12 @@ optional features.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 
 from webkiln.codegen.context import Context, Copy, accumulator
 from webkiln.codegen.dialect import Combine
+from webkiln.codegen.matrix_product import HALF, matrix_arrays, matrix_schedule
 from webkiln.codegen.staged_product import staged_vectors
 from webkiln.nest.expr import FLOAT
 from webkiln.nest.kernel_template import find_template
@@ -17,15 +19,21 @@ from webkiln.plan.vector_products import VECTOR_PRODUCT
 
 WORKGROUP = 64
 """The invocations of a workgroup, unless its schedule states them."""
-HALF = "f16"
+MATRICES = "chromium-experimental-subgroup-matrix"
+"""The feature of devices with subgroup matrices."""
+MATRIX_SIZES = (16, 8)
+"""The rows and columns of the subgroup matrices that kernels multiply: those that GPUs of NVIDIA
+offer, and those of Apple.
+"""
 BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 
 
 class Workgroup:
     """All invocations of a workgroup. `feature`: what a device must support beyond the core, if
-    anything; `directives` enable it in a shader, which may read its `builtins`, and `lanes`, the
-    place of an invocation in its subgroup. The names of arrays in workgroup memory begin with
-    `parts`.
+    anything, as the engine names it; `directives` enable it in a shader, which may read its
+    `builtins`, and `lanes`, the place of an invocation in its subgroup. The names of arrays in
+    workgroup memory begin with `parts`. `matrix`: the rows and columns of subgroup matrices, 0:
+    there are none.
     """
 
     feature = ""
@@ -37,6 +45,11 @@ class Workgroup:
     local = "local"
     barrier = "workgroupBarrier();"
     staged = FLOAT
+    matrix = 0
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """The kernel with the schedule of these invocations."""
+        return kernel
 
     def zeros(self, name: str, type_: str) -> str:
         return f"var {name} = vec4<{type_}>();"
@@ -102,6 +115,29 @@ class Float16Workgroup(Workgroup):
     staged = HALF
 
 
+class MatrixWorkgroup(Workgroup):
+    """Blocks of products of float16 are multiplied as subgroup matrices, with sums in float32.
+    `matrix`: the rows and columns of a matrix.
+    """
+
+    directives = (
+        "enable f16;",
+        "enable subgroups;",
+        "enable chromium_experimental_subgroup_matrix;",
+        "requires subgroup_id;",
+    )
+    builtins: Mapping[str, str] = {"subgroup_id": "subgroup"}
+    staged = HALF
+
+    def __init__(self, matrix: int) -> None:
+        self.matrix = matrix
+        self.feature = f"{MATRICES} {matrix}"
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        assert isinstance(kernel.schedule, InvocationSchedule)
+        return replace(kernel, schedule=matrix_schedule(kernel.schedule))
+
+
 def group_size(kernel: Kernel) -> int:
     """The invocations of a workgroup of a kernel."""
     return kernel.workgroup.size if kernel.workgroup else WORKGROUP
@@ -114,6 +150,8 @@ def workgroup_arrays(kernel: Kernel, groups: Workgroup) -> dict[str, str]:
         return {}
     if workgroup.staged:
         assert isinstance(kernel.schedule, InvocationSchedule)
+        if groups.matrix:
+            return matrix_arrays(kernel.schedule)
         sizes = staged_vectors(kernel.schedule)
         return {name: f"vec4<{groups.staged}>, {size}" for name, size in sizes.items()}
     vectors = [0] if kernel.by_rows else range(0, tile.lanes, 4)
@@ -142,3 +180,5 @@ def variants(kernel: Kernel) -> Iterator[Workgroup]:
         yield Subgroups()
     if kernel.multiplies_float16:
         yield Float16Workgroup()
+    if kernel.multiplies_matrices:
+        yield from map(MatrixWorkgroup, MATRIX_SIZES)

@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
             rounds_float16=recipe.computation.rounds_float16(backend),
             products=recipe.computation.products_of(backend),
             caches=recipe.computation.caches,
+            matrices=recipe.computation.matrices_of(backend),
         )
         configured = REGISTRY[backend].configured(settings)
         programs = dict(configured.programs(from_json(data), tuning=tuning))

@@ -128,6 +128,10 @@ class Workgroup:
     """The factors of a step are loaded into workgroup memory, while the step before is computed."""
     float16: bool = False
     """Staged factors are stored and multiplied as float16 if the device supports it."""
+    matrices: bool = False
+    """Staged factors that are float16 in memory are multiplied as subgroup matrices if the device
+    supports it.
+    """
 
     @property
     def size(self) -> int:

@@ -18,6 +18,8 @@ WORDS = {
     "int64": "int32",
 }
 """Dtype -> its storage in memory that consists of 32-bit words."""
+FLOAT16 = "float16"
+"""The precision that stores intermediate values as float16."""
 ARITHMETIC = "float16-arithmetic"
 """The precision that stores intermediate values as float16, and also multiplies large contractions
 in float16 if the device supports it.
@@ -173,6 +175,8 @@ class Invocations:
     """The classes for which products have forms of their own (`plan/product_forms.py`)."""
     products: str = "exact"
     """As that of `Loops`; of more than a few rows, products are exact."""
+    matrices: bool = False
+    """Whether large products may use subgroup matrices (`plan/matrix_forms.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +213,7 @@ class Target:
     """Whether convolutions may use the Winograd algorithm."""
     chain_bytes: ChainBytes = ChainBytes()
     precision: str = "float32"
-    """The precision of intermediate values: `float32`, `float16` or `ARITHMETIC`."""
+    """The precision of intermediate values: `float32`, `FLOAT16` or `ARITHMETIC`."""
     machine: Machine | None = None
     """For the cost model, if there is a choice between schedules. One core of a server processor in
     Chromium 156, measured with a loop of fused multiply-adds, a sum over more than the caches
@@ -223,9 +227,12 @@ class Target:
         rounds_float16: bool,
         products: str = "exact",
         caches: str = "float32",
+        matrices: bool = False,
     ) -> "Target":
         """The target with the options of a recipe, which cannot add Winograd convolutions."""
         runs = self.runs
+        if isinstance(runs, Invocations):
+            runs = replace(runs, matrices=matrices)
         if isinstance(runs, Loops):
             held = runs.holds_float16 and not rounds_float16
             runs = replace(runs, holds_float16=held, products=products)

@@ -3,7 +3,8 @@ that arrive as float16 as such.
 
 Calls still compute in float32. Stores round; values beyond the range of float16 become its largest
 finite value, so that no infinity arises. Variables that are read outside kernels (inputs, outputs,
-states, procedures, custom kernels) stay float32.
+states, procedures, custom kernels) stay float32, and so do parts of sums, which may be larger than
+their total.
 
 before:
     program g
@@ -81,6 +82,7 @@ from webkiln.nest.steps import (
 from webkiln.nest.target import Target
 from webkiln.plan.choose_schedules import selects_elements
 from webkiln.plan.schedule import plain
+from webkiln.plan.split_products import PARTS
 from webkiln.plan.vector_products import VECTOR_PRODUCT, match_vectors
 
 HALF = "float16"
@@ -160,6 +162,7 @@ def _narrowed(program: Program, *, packed: bool) -> set[str]:
     }
     candidates -= {view.name for call in program.init for view in call.inputs}
     candidates -= {name for call in program.calls for name in _floats_of_template(call)}
+    candidates -= {name for name in candidates if PARTS in name}
     if packed:
         candidates -= {
             view.name

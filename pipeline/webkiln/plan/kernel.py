@@ -90,6 +90,17 @@ class Kernel:
         return self.workgroup is not None and self.workgroup.float16
 
     @property
+    def multiplies_matrices(self) -> bool:
+        """Whether a device that supports it multiplies subgroup matrices of float16."""
+        if self.workgroup is None or not self.workgroup.matrices:
+            return False
+        factors = self.nest.accumulators[0].body.args
+        return all(
+            factor.op == "load" and self.nest.inputs[factor.value[0]].dtype == "float16"
+            for factor in factors
+        )
+
+    @property
     def workgroup(self) -> Workgroup | None:
         """The invocations that compute points together, if several do."""
         return self.schedule.workgroup if isinstance(self.schedule, InvocationSchedule) else None

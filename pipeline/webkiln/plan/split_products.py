@@ -77,6 +77,7 @@ from webkiln.nest.steps import DeviceBranch, NestCall, Step, View, every_step
 from webkiln.nest.target import Invocations, Target
 from webkiln.plan.depthwise_forms import depthwise_forms
 from webkiln.plan.form_candidates import FormCandidates, form_key
+from webkiln.plan.matrix_forms import matrix_form
 from webkiln.plan.merge_phases import merge_phases, phases_from
 from webkiln.plan.merge_pixels import merge_rows
 from webkiln.plan.product_forms import (
@@ -89,6 +90,9 @@ from webkiln.plan.product_forms import (
 from webkiln.plan.tuning import UNTUNED, Decision, Tuning
 from webkiln.plan.window_forms import has_few_channels, window_forms
 from webkiln.plan.window_padding import in_place
+
+PARTS = "~parts"
+"""What the names of the parts of sums have after that of the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,9 @@ class _Forms:
         product = match_product(merge_rows(call, target, constants), target, constants)
         if product is None:
             return []
+        matrices = matrix_form(product, target, classes[-1]) if classes else None
+        if matrices is not None:
+            return [ClassCalls(in_form(product, matrices))] * len(classes)
         forms, result = FormCandidates(product), list[ClassCalls]()
         for gpu, usual in zip(classes, choose_forms(product, classes), strict=True):
             key = form_key(call, product, constants, gpu)
@@ -237,7 +244,7 @@ def split_sum(call: NestCall, parts: Mapping[str, int]) -> tuple[NestCall, NestC
     }
     (view,) = call.outputs
     points = [call.args[loop.extent.value] for loop in call.nest.axes]
-    name = f"{view.name}~parts{'x'.join(map(str, counts.values()))}"
+    name = f"{view.name}{PARTS}{'x'.join(map(str, counts.values()))}"
     sums = View(name, Type("float32", (*counts.values(), *points)))
     args = {**call.args, **counts, **lengths}
     partial = replace(call, nest=_partial(call.nest, loops), outputs=(sums,), args=args)

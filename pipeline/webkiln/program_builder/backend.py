@@ -24,7 +24,8 @@ class Options:
     """The options of a compilation: the encoding of the weights, whether the output of every layer
     stays readable, tuned choices, and the options of the recipe. `products`: how weights of
     4 and 8 bits are multiplied, `exact`, `dot` or `auto`; `caches`: the dtype of caches of keys and
-    values (docs/quantisation.md).
+    values (docs/quantisation.md); `matrices`: whether large products have variants by subgroup
+    matrices.
     """
 
     encoding: str = "float32"
@@ -35,6 +36,7 @@ class Options:
     rounds_float16: bool = False
     products: str = "exact"
     caches: str = "float32"
+    matrices: bool = False
 
 
 class Backend(Protocol):

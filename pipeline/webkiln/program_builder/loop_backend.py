@@ -105,6 +105,7 @@ class LoopBackend:
             options.rounds_float16,
             options.products,
             options.caches,
+            options.matrices,
         )
         return replace(self, target=target)
 

@@ -16,12 +16,14 @@ from webkiln.recipe.values import (
     CACHES,
     DOT_BACKENDS,
     ENCODINGS,
+    FLOAT16,
     FLOAT16_ARITHMETIC_BACKENDS,
     FLOAT16_BACKENDS,
     FLOAT16_MODES,
     FORMS,
     HOLDING_BACKENDS,
     LAYER_ENCODINGS,
+    MATRIX_BACKENDS,
     PRECISIONS,
     PRODUCTS,
     RANGES,
@@ -310,6 +312,16 @@ OPTIONS: tuple[Option, ...] = (
         lambda value: value in ("on", "off"),
         updates.assign_switch("computation", "winograd"),
         Flag("winograd", "on|off"),
+    ),
+    Option(
+        "subgroup_matrices",
+        f"let {' and '.join(MATRIX_BACKENDS)} multiply large float16 products by subgroup matrices,"
+        " an experimental feature of Chromium, where the device has it: on or off; default: off;"
+        f" needs precision = {FLOAT16!r}",
+        "'on' or 'off'",
+        lambda value: value in ("on", "off"),
+        updates.assign_switch("computation", "matrices"),
+        Flag("subgroup-matrices", "on|off"),
     ),
     Option(
         "tuned",

@@ -17,6 +17,7 @@ from webkiln.recipe.values import (
     FLOAT16_ARITHMETIC_BACKENDS,
     FLOAT16_BACKENDS,
     HOLDING_BACKENDS,
+    MATRIX_BACKENDS,
     TOLERANCES,
     USUAL_BACKENDS,
 )
@@ -65,6 +66,7 @@ class Computation:
     products: str = "auto"
     caches: str = "float32"
     winograd: bool = True
+    matrices: bool = False
     tuned: Path | None = None
 
     def precision_of(self, backend: str) -> str:
@@ -83,6 +85,10 @@ class Computation:
     def rounds_float16(self, backend: str) -> bool:
         """Whether a backend that could hold float16 tensors as float32 rounds them."""
         return self.float16 == "rounded" and backend in HOLDING_BACKENDS
+
+    def matrices_of(self, backend: str) -> bool:
+        """Whether a backend may multiply by subgroup matrices."""
+        return self.matrices and backend in MATRIX_BACKENDS
 
     @property
     def rounds_caches(self) -> bool:
@@ -195,7 +201,25 @@ def checked(recipe: Recipe, where: str) -> Recipe:
             f" {', '.join(recipe.backends)}, which compute in float32; add {' or '.join(able)}, or"
             " leave precision out (encoding = 'float16' halves the weights of all)"
         )
+    if recipe.computation.matrices:
+        check_matrices(recipe, where)
     return recipe
+
+
+def check_matrices(recipe: Recipe, where: str) -> None:
+    """Raises RecipeError unless subgroup matrices multiply what a backend stores as float16."""
+    precision = recipe.computation.precision
+    if precision != FLOAT16:
+        raise RecipeError(
+            f"{where}: subgroup_matrices is 'on', and precision is {precision!r}; subgroup matrices"
+            f" multiply float16, so set precision = {FLOAT16!r}, or leave subgroup_matrices out"
+        )
+    if not set(MATRIX_BACKENDS) & set(recipe.backends):
+        raise RecipeError(
+            f"{where}: subgroup_matrices is 'on', and the backends are"
+            f" {', '.join(recipe.backends)}, which have none; add {' or '.join(MATRIX_BACKENDS)},"
+            " or leave subgroup_matrices out"
+        )
 
 
 def with_parameters(recipe: Recipe, parameters: Mapping[str, Any]) -> Recipe:

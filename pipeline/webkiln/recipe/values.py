@@ -45,6 +45,8 @@ FLOAT16_BACKENDS = ("webgpu", "webgl")
 """Backends that can store float16 between layers."""
 FLOAT16_ARITHMETIC_BACKENDS = ("webgpu",)
 """Backends that can also compute products in float16."""
+MATRIX_BACKENDS = ("webgpu",)
+"""Backends that can multiply by subgroup matrices."""
 HOLDING_BACKENDS = ("wasm", "js")
 """Backends that can hold the float16 tensors of a model as float32."""
 FLOAT16_MODES = ("held", "rounded")

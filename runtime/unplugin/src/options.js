@@ -36,6 +36,7 @@ export const OPTIONS = new Map(
     reads: { many: true, path: true },
     'trust-source': { flag: true },
     winograd: {},
+    'subgroup-matrices': {},
     tuned: { path: true },
   }),
 );

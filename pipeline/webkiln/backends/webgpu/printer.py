@@ -131,6 +131,8 @@ def _extensions(
         found["rewrite"] = ("webgpu_dot_product", "withDotProduct")
     if wgsl_workgroups.Float16Workgroup.feature in features:
         found["featuresOf"] = ("webgpu_float16_probe", "fastFeatures")
+    if any(feature.startswith(wgsl_workgroups.MATRICES) for feature in features):
+        found["featuresOf"] = ("webgpu_matrices", "matrixFeatures")
     return found
 
 
