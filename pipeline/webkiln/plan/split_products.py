@@ -127,12 +127,15 @@ def run(program: Program, target: Target, tuning: Tuning = UNTUNED) -> Program:
 
 
 class _Forms:
-    """The forms of the calls of a program. `decided`: how they were chosen."""
+    """The forms of the calls of a program. `decided`: how they were chosen. `divided`: by buffer,
+    how many calls with divided sums write there, as the parts of a concatenation do.
+    """
 
     def __init__(self, program: Program, target: Target, runs: Invocations, tuning: Tuning) -> None:
         self.constants, self.target = program.repackable, target
         self.runs, self.tuning = runs, tuning
         self.decided: dict[str, Mapping[str, Any]] = {}
+        self.divided = Counter[str]()
         self.uses = Counter(view.name for step in every_step(program.steps) for view in step.reads)
         self.uses.update(program.live_out)
 
@@ -196,10 +199,12 @@ class _Forms:
         if product is None:
             return []
         forms, result = FormCandidates(product), list[ClassCalls]()
+        output = call.outputs[0].name
+        number, self.divided[output] = self.divided[output], self.divided[output] + 1
         for gpu, usual in zip(classes, choose_forms(product, classes), strict=True):
             key = form_key(call, product, constants, gpu)
             choice, decision = forms.decide(key, gpu, usual, self.tuning)
-            calls = in_form(product, in_precision(product, choice, target.precision))
+            calls = in_form(product, in_precision(product, choice, target.precision), number)
             own = self.tuning.trial is not None or bool(decision.measured)
             result.append(ClassCalls(calls, decision, own))
         return result
@@ -216,17 +221,21 @@ class _Forms:
         )
 
 
-def in_form(product: Product, choice: Choice) -> tuple[NestCall, ...]:
-    """The calls that compute a product in a form."""
+def in_form(product: Product, choice: Choice, number: int) -> tuple[NestCall, ...]:
+    """The calls that compute a product in a form. `number` distinguishes the products that write
+    the same buffer.
+    """
     if choice.split == 1:
         return (replace(product.call, form=choice.form),)
-    partial, total = split_sum(product.call, choice.parts)
+    partial, total = split_sum(product.call, choice.parts, number)
     return (replace(partial, form=choice.form), total)
 
 
-def split_sum(call: NestCall, parts: Mapping[str, int]) -> tuple[NestCall, NestCall]:
+def split_sum(
+    call: NestCall, parts: Mapping[str, int], number: int
+) -> tuple[NestCall, NestCall]:
     """A call that computes parts of the sums, and one that adds them in order and stores the
-    results. `parts`: how many of each loop.
+    results. `parts`: how many of each loop. `number` is part of the name of their buffer.
     """
     loops = [Loop(f"{name}_part", arg(f"{name}_parts")) for name in parts]
     counts = {f"{name}_parts": count for name, count in parts.items()}
@@ -237,7 +246,8 @@ def split_sum(call: NestCall, parts: Mapping[str, int]) -> tuple[NestCall, NestC
     }
     (view,) = call.outputs
     points = [call.args[loop.extent.value] for loop in call.nest.axes]
-    name = f"{view.name}~parts{'x'.join(map(str, counts.values()))}"
+    base = f"{view.name}~{number}" if number else view.name
+    name = f"{base}~parts{'x'.join(map(str, counts.values()))}"
     sums = View(name, Type("float32", (*counts.values(), *points)))
     args = {**call.args, **counts, **lengths}
     partial = replace(call, nest=_partial(call.nest, loops), outputs=(sums,), args=args)
