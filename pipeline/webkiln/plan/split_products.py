@@ -231,9 +231,7 @@ def in_form(product: Product, choice: Choice, number: int) -> tuple[NestCall, ..
     return (replace(partial, form=choice.form), total)
 
 
-def split_sum(
-    call: NestCall, parts: Mapping[str, int], number: int
-) -> tuple[NestCall, NestCall]:
+def split_sum(call: NestCall, parts: Mapping[str, int], number: int) -> tuple[NestCall, NestCall]:
     """A call that computes parts of the sums, and one that adds them in order and stores the
     results. `parts`: how many of each loop. `number` is part of the name of their buffer.
     """

@@ -1,6 +1,6 @@
 """The JSON entries of steps: launches, copies, host calls and control flow."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -22,11 +22,13 @@ from webkiln.nest.steps import (
     DeviceBranch,
     HostCall,
     NestCall,
+    Parallel,
     Repeat,
     Step,
     View,
     WhileLoop,
     Workgroups,
+    calls,
 )
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
@@ -35,11 +37,13 @@ from webkiln.plan.float16_storage import HALVES, narrow
 from webkiln.plan.group_kernel import GroupKernel
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.panels import panelled_call
+from webkiln.plan.parallel_kernel import ParallelKernel
 from webkiln.plan.schedule import plain
 from webkiln.plan.segments import bindings
 from webkiln.plan.texels import draw
 from webkiln.plan.textures import staged_texture
 from webkiln.program_builder.group_entries import group_entry
+from webkiln.program_builder.parallel_entries import parallel_entry
 from webkiln.weights.encoding import BY_NAME
 from webkiln.weights.init import ELEMENTS, HEADER, copied_halves, decoding_call
 from webkiln.weights.shards import Piece
@@ -66,6 +70,7 @@ class Entries:
         self.procedures: dict[str, Procedure] = {}
         self.custom_kernels: dict[str, CustomKernel] = {}
         self.group_kernels: dict[str, GroupKernel] = {}
+        self.parallel_kernels: dict[str, ParallelKernel] = {}
 
     def init(self) -> list[dict[str, Any]]:
         """The entries that decode weights, and those that compute other constants of them."""
@@ -80,6 +85,12 @@ class Entries:
     def main(self) -> list[dict[str, Any]]:
         """The entries of all steps."""
         return list(map(self._step, self.program.steps))
+
+    @property
+    def all_kernels(self) -> Iterator[Kernel]:
+        """The kernels of one nest, also those of parallel launches."""
+        yield from self.kernels.values()
+        yield from (item.kernel for item in self.parallel_kernels.values())
 
     def address(self, name: str) -> Size:
         """The address of a buffer. Raises InternalError if it has none."""
@@ -100,8 +111,7 @@ class Entries:
         """The kernel of a launch with operands in these segments, and what its entry says."""
         places, segments = bindings(segments_of)
         kernel = Kernel(nest, schedule, places)
-        named = {"kernel": kernel.name, **({"segments": segments} if segments else {})}
-        return self.kernels.setdefault(kernel.name, kernel), named
+        return kernel, {"kernel": kernel.name, **({"segments": segments} if segments else {})}
 
     def _values(
         self, kernel: Kernel, views: Sequence[View], args: Mapping[str, Size]
@@ -119,6 +129,8 @@ class Entries:
             kernel, entry = group_entry(step, self._addresses, self._segments)
             self.group_kernels.setdefault(kernel.name, kernel)
             return entry
+        if isinstance(step, Parallel):
+            return self._parallel(calls(step.steps))
         blocks = [list(map(self._step, block)) for block in step.blocks]
         match step:
             case NestCall():
@@ -187,12 +199,24 @@ class Entries:
         }
 
     def _launch(self, call: NestCall) -> dict[str, Any]:
+        kernel, entry = self._call(call)
+        self.kernels.setdefault(kernel.name, kernel)
+        return entry
+
+    def _parallel(self, members: Iterable[NestCall]) -> dict[str, Any]:
+        kernels_of, entries = zip(*map(self._call, members), strict=True)
+        kernel, entry = parallel_entry(kernels_of[0], entries)
+        self.parallel_kernels.setdefault(kernel.name, kernel)
+        return entry
+
+    def _call(self, call: NestCall) -> tuple[Kernel, dict[str, Any]]:
+        """The kernel of a call, and the entry of its launch."""
         assert call.choice is not None
         views = (*call.inputs, *call.outputs)
         kernel, named = self._kernel(call.nest, call.schedule, self._segments(views))
         decisions = (self.program.decided.get(call.part_of), call.choice.decision)
         decided = [item for item in decisions if item is not None]
-        return {
+        return kernel, {
             **named,
             "layer": call.layer,
             "operands": self._addresses(views),
@@ -227,6 +251,7 @@ class Entries:
         stored = panelled_call(call, layout) if isinstance(layout, PanelLayout) else call
         views = (*stored.inputs, *stored.outputs)
         kernel, named = self._kernel(stored.nest, call.schedule, self._segments(views))
+        self.kernels.setdefault(kernel.name, kernel)
         return {
             **named,
             "shard": -1,
@@ -247,6 +272,7 @@ class Entries:
         choice = drawn or plain(call, self.target, "decodes weights")
         segments = [*(None for _ in call.inputs), buffer.segment]
         kernel, named = self._kernel(call.nest, choice.schedule, segments)
+        self.kernels.setdefault(kernel.name, kernel)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
         staged = [self._staged(*parts[view.name], view.type.dtype) for view in call.inputs]

@@ -33,6 +33,8 @@ from webkiln.plan import (
     float16_storage,
     group_launches,
     pack_constants,
+    parallel_launches,
+    parallel_products,
     plan_memory,
     split_attention,
     split_products,
@@ -91,7 +93,9 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
         Pass("pack_constants", partial(pack_constants.run, target=target)),
         Pass("float16_storage", partial(float16_storage.run, target=target, weights=weights)),
         Pass("split_attention", partial(split_attention.run, target=target)),
+        Pass("parallel_products", parallel_products.run),
         Pass("group_launches", partial(group_launches.run, target=target)),
+        Pass("parallel_launches", parallel_launches.run),
         Pass("plan_memory", partial(plan_memory.run, target=target, weights=weights)),
     )
 
