@@ -4,8 +4,8 @@ from itertools import product
 
 from webkiln.ir.dim import Size, is_at_least
 from webkiln.nest.affine import evaluate, step
-from webkiln.nest.expr import walk
-from webkiln.nest.steps import NestCall, Step, every_step
+from webkiln.nest.expr import Expr, walk
+from webkiln.nest.steps import NestCall, Step, View, every_step
 
 Box = tuple[tuple[Size, Size], ...]
 """First element and number of elements in each dimension."""
@@ -15,20 +15,24 @@ def box_of(call: NestCall, output: int) -> Box | None:
     """The box that an output of a call fills. None unless each dimension moves by one along at most
     one axis.
     """
-    box = []
-    for item in call.nest.outputs[output].index:
-        loops = [
-            loop
-            for loop in call.nest.axes
-            if any(e.op == "axis" and e.value == loop.axis for e in walk([item]))
-        ]
-        if len(loops) > 1 or any(step(item, loop.axis) != 1 for loop in loops):
-            return None
-        start = evaluate(item, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
-        if start is None:
-            return None
-        box.append((start, call.args[loops[0].extent.value] if loops else 1))
-    return tuple(box)
+    sides = [_side(call, item) for item in call.nest.outputs[output].index]
+    found = tuple(side for side in sides if side is not None)
+    return found if len(found) == len(sides) else None
+
+
+def _side(call: NestCall, index: Expr) -> tuple[Size, Size] | None:
+    """The side of a box along a dimension."""
+    loops = [
+        loop
+        for loop in call.nest.axes
+        if any(e.op == "axis" and e.value == loop.axis for e in walk([index]))
+    ]
+    if len(loops) > 1 or any(step(index, loop.axis) != 1 for loop in loops):
+        return None
+    start = evaluate(index, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
+    if start is None:
+        return None
+    return start, call.args[loops[0].extent.value] if loops else 1
 
 
 def are_disjoint(a: Box, b: Box) -> bool:
@@ -64,10 +68,33 @@ def _accesses(step: Step) -> tuple[set[str], dict[str, list[tuple[Step, int]]]]:
 
 
 def _writes_apart(first: Step, output: int, second: Step, other: int) -> bool:
-    """Whether outputs of two steps are disjoint boxes of a buffer, in equal views."""
+    """Whether outputs of two steps are in disjoint boxes of a buffer, or ranges of its memory."""
     if not isinstance(first, NestCall) or not isinstance(second, NestCall):
         return False
-    if first.outputs[output] != second.outputs[other]:
-        return False
-    boxes = box_of(first, output), box_of(second, other)
-    return None not in boxes and are_disjoint(*filter(None, boxes))
+    views = first.outputs[output], second.outputs[other]
+    boxes = _bounds(first, output), _bounds(second, other)
+    if views[0] == views[1] and are_disjoint(*boxes):
+        return True
+    first_range, second_range = map(_range, views, boxes)
+    return are_disjoint((first_range,), (second_range,))
+
+
+def _bounds(call: NestCall, output: int) -> Box:
+    """A box that contains what an output of a call fills."""
+    found = []
+    indices = [index for _, index in call.nest.outputs[output].stores]
+    for size, *items in zip(call.outputs[output].shape, *indices, strict=True):
+        sides = {_side(call, item) for item in items}
+        side = sides.pop()
+        found.append((0, size) if sides or side is None else side)
+    return tuple(found)
+
+
+def _range(view: View, box: Box) -> tuple[Size, Size]:
+    """The first element of a box in memory, and the number of those up to the last one."""
+    first: Size = 0
+    last: Size = 0
+    for (start, count), size in zip(box, view.shape, strict=True):
+        first = first * size + start
+        last = last * size + start + count - 1
+    return first, last - first + 1

@@ -24,7 +24,8 @@ def form_key(call: NestCall, product: Product, constants: Collection[str], gpu: 
     """The key of a call that computes a product. The epilogue is part of it as far as it decides
     whether vectors are aligned, and which loops are rows.
     """
-    facts = (product.aligned, product.batch, product.rows, product.columns)
+    facts = [product.aligned, product.batch, product.rows, product.columns]
+    facts += [size for shape in product.others for size in shape]
     return tuning_key(PRODUCT, call, constants, gpu.name, facts)
 
 

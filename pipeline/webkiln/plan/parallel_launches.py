@@ -78,10 +78,9 @@ after:
       out0[a0, a1] = tanh(in0[a0, a1])
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from webkiln.ir.solve import nominal_size
-from webkiln.nest.boxes import are_independent
 from webkiln.nest.program import Program
 from webkiln.nest.schedule import InvocationSchedule, TemplateSchedule
 from webkiln.nest.steps import (
@@ -94,16 +93,14 @@ from webkiln.nest.steps import (
     every_step,
 )
 from webkiln.plan.devices import specialised
+from webkiln.plan.launch_groups import gathered
 from webkiln.plan.launch_size import workgroups
 from webkiln.plan.segments import bindings
 
-REACH = 16
-"""The steps after a call among which others for its launch are found."""
 MOST = 8
 """The calls of a launch."""
 OCCUPIED = 1024
 """The workgroups of a call that occupies a GPU, so that the time of a launch matters little."""
-Joins = Callable[[Sequence[Step], Step], bool]
 
 
 def run(program: Program) -> Program:
@@ -151,7 +148,7 @@ class _Merging:
             step if isinstance(step, Workgroups | Parallel) else step.map_blocks(self.block)
             for step in steps
         ]
-        groups = _gathered(inner, self._pays)
+        groups = gathered(inner, self._pays)
         return tuple(step for group in groups for step in self._merged(group))
 
     def _pays(self, group: Sequence[Step], step: Step) -> bool:
@@ -176,7 +173,7 @@ class _Merging:
 
     def _launches(self, group: Sequence[Step], multiprocessors: int) -> Block:
         """The steps of a group on devices of this size, where equal kernels share launches."""
-        found = _gathered(specialised(group, multiprocessors), self._joins)
+        found = gathered(specialised(group, multiprocessors), self._joins)
         return tuple(map(_in_one_launch, found))
 
     def _joins(self, group: Sequence[Step], step: Step) -> bool:
@@ -200,30 +197,6 @@ class _Merging:
 
 def _in_one_launch(group: Sequence[Step]) -> Step:
     return group[0] if len(group) == 1 else Parallel(tuple(group))
-
-
-def _gathered(steps: Iterable[Step], joins: Joins) -> Iterator[list[Step]]:
-    """The steps in groups, of which each begins with the first step that is in no other one, and
-    has those after it that join and do not depend on what they pass.
-    """
-    rest = list(steps)
-    while rest:
-        group, passed = rest[:1], list[Step]()
-        for step in rest[1 : REACH + 1]:
-            if not all(map(_moves, (group[0], step))):
-                break
-            others = (*passed, *group)
-            if joins(group, step) and all(are_independent(step, other) for other in others):
-                group.append(step)
-            else:
-                passed.append(step)
-        rest = passed + rest[len(passed) + len(group) :]
-        yield group
-
-
-def _moves(step: Step) -> bool:
-    """Whether a step and others may change places: it computes no sizes that they need."""
-    return isinstance(step, NestCall | Workgroups | Parallel | DeviceBranch)
 
 
 def _starts(steps: Iterable[Step]) -> list[int]:

@@ -58,6 +58,15 @@ def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     return {"split": [size_to_json(turns), schedule.grain]}
 
 
+def bound_kernel(
+    nest: Nest, schedule: Schedule, segments_of: Sequence[int | None]
+) -> tuple[Kernel, dict[str, Any]]:
+    """The kernel of a call with operands in these segments, and what its entry says."""
+    places, segments = bindings(segments_of)
+    kernel = Kernel(nest, schedule, places)
+    return kernel, {"kernel": kernel.name, **({"segments": segments} if segments else {})}
+
+
 class Entries:
     """Writes the entries of the steps of a planned program. Collects the kernels, procedures and
     custom kernels that they name, in order of first use.
@@ -108,10 +117,9 @@ class Entries:
     def _kernel(
         self, nest: Nest, schedule: Schedule, segments_of: Sequence[int | None]
     ) -> tuple[Kernel, dict[str, Any]]:
-        """The kernel of a launch with operands in these segments, and what its entry says."""
-        places, segments = bindings(segments_of)
-        kernel = Kernel(nest, schedule, places)
-        return kernel, {"kernel": kernel.name, **({"segments": segments} if segments else {})}
+        """The kernel of a launch of its own, and what its entry says."""
+        kernel, named = bound_kernel(nest, schedule, segments_of)
+        return self.kernels.setdefault(kernel.name, kernel), named
 
     def _values(
         self, kernel: Kernel, views: Sequence[View], args: Mapping[str, Size]
@@ -213,7 +221,7 @@ class Entries:
         """The kernel of a call, and the entry of its launch."""
         assert call.choice is not None
         views = (*call.inputs, *call.outputs)
-        kernel, named = self._kernel(call.nest, call.schedule, self._segments(views))
+        kernel, named = bound_kernel(call.nest, call.schedule, self._segments(views))
         decisions = (self.program.decided.get(call.part_of), call.choice.decision)
         decided = [item for item in decisions if item is not None]
         return kernel, {
@@ -251,7 +259,6 @@ class Entries:
         stored = panelled_call(call, layout) if isinstance(layout, PanelLayout) else call
         views = (*stored.inputs, *stored.outputs)
         kernel, named = self._kernel(stored.nest, call.schedule, self._segments(views))
-        self.kernels.setdefault(kernel.name, kernel)
         return {
             **named,
             "shard": -1,
@@ -272,7 +279,6 @@ class Entries:
         choice = drawn or plain(call, self.target, "decodes weights")
         segments = [*(None for _ in call.inputs), buffer.segment]
         kernel, named = self._kernel(call.nest, choice.schedule, segments)
-        self.kernels.setdefault(kernel.name, kernel)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
         staged = [self._staged(*parts[view.name], view.type.dtype) for view in call.inputs]
