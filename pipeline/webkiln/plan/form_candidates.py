@@ -42,8 +42,9 @@ class FormCandidates:
         """The form on a class of GPUs: the tuned one, the one that a trial requests, or the usual
         one. Raises RecipeError if there is no such form.
         """
+        calls = len(self.size.shapes)
         times = {
-            name: round(microseconds(self.size, item.form, item.split, gpu) / 1e3, 5)
+            name: round(microseconds(self.size, item.form, item.split, gpu) / calls / 1e3, 5)
             for name, item in self.legal.items()
         }
         names = list(dict.fromkeys([name_of(usual), *self._listed(gpu, times)]))[:FORMS]

@@ -123,8 +123,8 @@ def _arguments(sources: Sources, entry: dict[str, Any]) -> list[int | str]:
     first: dim.Size = 0
     for call in entry["calls"]:
         count = _workgroups(kernel, call)
-        words += [size_to_json(first), size_to_json(count)]
-        words += [*element_offsets(kernel.operands, call), *call["args"]]
+        offsets = element_offsets(kernel.operands, call)
+        words += [size_to_json(first), *offsets, *call["args"], size_to_json(count)]
         words += [0] * (-(len(words) + 2) % COPY)
         first += count
     return words
