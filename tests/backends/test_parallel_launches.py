@@ -152,10 +152,9 @@ def test_every_case_has_launches_that_calls_share(every):
     assert not any(shared(item.program) for _, _, _, item in every.values())
 
 
-@pytest.mark.parametrize("adapter", [None, *ADAPTERS.values()][::4])
-def test_bits_in_chromium(every, adapter, tmp_path):
+def test_bits_in_chromium(every, tmp_path):
     programs = [item for _, _, *pair in every.values() for item in pair]
-    results = run_programs(programs, "webgpu", tmp_path, adapter=adapter, float16=bool(adapter))
+    results = run_programs(programs, "webgpu", tmp_path, adapter=ADAPTERS[132], float16=True)
     for (name, (tolerance, item, *_)), outputs, alone in zip(
         every.items(), results[::2], results[1::2], strict=True
     ):

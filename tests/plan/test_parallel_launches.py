@@ -17,6 +17,7 @@ from webkiln.backends.table import REGISTRY
 from webkiln.backends.webgpu import printer
 from webkiln.codegen.profiles import profile_module
 from webkiln.codegen.sources import sources_of
+from webkiln.codegen.steps import sites
 from webkiln.codegen.wgsl import print_kernel
 from webkiln.errors import InternalError
 from webkiln.nest.boxes import are_independent
@@ -34,8 +35,8 @@ from webkiln.plan.product_forms import FORMS
 from webkiln.shared_files import shared_root
 
 BACKEND = REGISTRY["webgpu"]
-SIZES = (0, *ADAPTERS)
-"""The multiprocessors of each class."""
+SIZES = tuple(ADAPTERS)
+"""The multiprocessors of each class of real GPUs."""
 
 
 def dense(outputs, rows=32, depth=128, of="x"):
@@ -68,6 +69,7 @@ def test_products_of_one_input_share_a_launch(columns, multiprocessors):
     result = BACKEND.plan(parsed(text))
     assert max(map(len, parallel(result, multiprocessors))) == len(columns)
     assert launched(result, multiprocessors) <= 2
+    assert launched(result, 0) == len(columns)
 
 
 @pytest.mark.parametrize("multiprocessors", SIZES)
@@ -77,7 +79,7 @@ def test_both_launches_of_divided_sums_are_shared(multiprocessors):
         [view.name for call in step.steps for view in call.outputs]
         for step in specialised(result.steps, multiprocessors)
     ]
-    assert launched(result, multiprocessors) == (2 if multiprocessors else 1)
+    assert launched(result, multiprocessors) == 2
     assert all(len(set(outputs)) == 2 for outputs in names)
 
 
@@ -173,8 +175,7 @@ def test_calls_bind_the_same_segments():
     changed = with_target(BACKEND, memory={"segment": 1 << 18})
     columns = (256, 256, 256, 256)
     document = program(parsed(f"input x: float32[32,128]\n{dense(columns)}"), changed)
-    entries = [step for step in document["main"] if "kernel" in step]
-    entries += [step for branch in document["main"] for step in branch.get("then", ())]
+    entries = list(sites(document["main"]))
     assert len({tuple(step.get("segments", ())) for step in entries}) > 1
     kernels = sources_of(document)
     for step in entries:
@@ -208,7 +209,7 @@ def test_all_calls_are_named():
     document = program(
         parsed(f"input x: float32[1,1024]\n{dense((256, 128, 128), 1, 1024)}"), BACKEND
     )
-    (entry,) = document["main"]
+    (entry,) = document["main"][0]["then"]
     assert entry["layer"] == "p0+p1+p2"
     assert [call["layer"] for call in entry["calls"]] == ["p0", "p1", "p2"]
     assert entry["why"].startswith("3 calls in one launch")
@@ -218,7 +219,7 @@ def test_all_calls_are_named():
 
 def test_the_argument_block_has_ranges_of_workgroups():
     document = program(parsed(f"input x: float32[1,1024]\n{dense((256, 128), 1, 1024)}"), BACKEND)
-    sources, (entry,) = sources_of(document), document["main"]
+    sources, (entry,) = sources_of(document), document["main"][0]["then"]
     words = printer._arguments(sources, entry)
     assert (len(words) + 2) % printer.COPY == 0
     size = len(words[2:]) // 2
@@ -268,7 +269,7 @@ def test_random_programs_keep_their_results(start):
             assert not deviations(outputs, reference), (seed, multiprocessors)
 
 
-@pytest.mark.parametrize("multiprocessors", SIZES)
+@pytest.mark.parametrize("multiprocessors", [0, *SIZES])
 def test_results_are_those_of_separate_launches(multiprocessors):
     graph = parsed(f"input x: float32[32,512]\n{dense((64, 48, 64), depth=512)}")
     rng = np.random.default_rng(0)

@@ -4,7 +4,7 @@ keys and values.
 A launch takes longer than many calls, and a GPU runs launches one after another, even if they are
 too small to occupy it. So calls of equal nests with equal schedules share a launch if none uses
 what another one writes. Calls may be in branches for classes of GPUs; then those of each class
-share one.
+share one. Emulated GPUs keep separate launches, which cost little there.
 
 before:
     program g
@@ -50,7 +50,27 @@ after:
     buffer z: float32[8,48]
     buffer y: float32[8,32]
     live y, z
-    parallel:
+    device 8:
+      parallel:
+        k: float32[8,32] = nest(x: float32[8,64], w: float32[64,32]) @keys
+          where p0 = 8; p1 = 32; p2 = 64
+          why 4 of a1 at a time, 4 of a0
+          schedule kind = "invocations"; order = ["a0", "a1"]
+          schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}
+          for a0 < p0, a1 < p1
+          reduce r0 < p2
+          acc0 = sum(in0[a0, r0] * in1[r0, a1])
+          out0[a0, a1] = acc0
+        z: float32[8,48] = nest(x: float32[8,64], v: float32[64,48]) @values
+          where p0 = 8; p1 = 48; p2 = 64
+          why 4 of a1 at a time, 4 of a0
+          schedule kind = "invocations"; order = ["a0", "a1"]
+          schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}
+          for a0 < p0, a1 < p1
+          reduce r0 < p2
+          acc0 = sum(in0[a0, r0] * in1[r0, a1])
+          out0[a0, a1] = acc0
+    else:
       k: float32[8,32] = nest(x: float32[8,64], w: float32[64,32]) @keys
         where p0 = 8; p1 = 32; p2 = 64
         why 4 of a1 at a time, 4 of a0
@@ -79,6 +99,8 @@ after:
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 from webkiln.ir.solve import nominal_size
 from webkiln.nest.program import Program
@@ -92,6 +114,7 @@ from webkiln.nest.steps import (
     Workgroups,
     every_step,
 )
+from webkiln.nest.target import Target
 from webkiln.plan.devices import specialised
 from webkiln.plan.launch_groups import gathered
 from webkiln.plan.launch_size import workgroups
@@ -103,13 +126,15 @@ OCCUPIED = 1024
 """The workgroups of a call that occupies a GPU, so that the time of a launch matters little."""
 
 
-def run(program: Program) -> Program:
-    return share_launches(program, lambda call: True)
+def run(program: Program, target: Target) -> Program:
+    return share_launches(program, target, lambda call: True)
 
 
-def share_launches(program: Program, suits: Callable[[NestCall], bool]) -> Program:
+def share_launches(program: Program, target: Target, suits: Callable[[NestCall], bool]) -> Program:
     """The program in which those calls that suit share launches."""
-    return program.with_steps(_Merging(suits).block(program.steps))
+    classes = target.invocations.classes if target.invocations else ()
+    least = classes[0].multiprocessors if classes else 0
+    return program.with_steps(_Merging(suits, least).block(program.steps))
 
 
 def separated(steps: Block, segments: Mapping[str, int | None]) -> Block:
@@ -138,32 +163,42 @@ def separated(steps: Block, segments: Mapping[str, int | None]) -> Block:
 
 
 class _Merging:
-    """`suits`: whether a call may share a launch, if it does not occupy the GPU alone."""
+    """`suits`: whether a call may share a launch, if it does not occupy the GPU alone. `least`: the
+    multiprocessors of the smallest GPU on which calls share launches.
+    """
 
-    def __init__(self, suits: Callable[[NestCall], bool]) -> None:
-        self.suits = suits
+    def __init__(self, suits: Callable[[NestCall], bool], least: int) -> None:
+        self.suits, self.least = suits, least
 
-    def block(self, steps: Block) -> Block:
-        inner = [
-            step if isinstance(step, Workgroups | Parallel) else step.map_blocks(self.block)
-            for step in steps
-        ]
-        groups = gathered(inner, self._pays)
-        return tuple(step for group in groups for step in self._merged(group))
+    def block(self, steps: Block, low: int = 0) -> Block:
+        """The steps of devices with at least `low` multiprocessors."""
+        inner = [self._inside(step, low) for step in steps]
+        groups = gathered(inner, partial(self._pays, low))
+        return tuple(step for group in groups for step in self._merged(low, group))
 
-    def _pays(self, group: Sequence[Step], step: Step) -> bool:
+    def _inside(self, step: Step, low: int) -> Step:
+        """A step whose blocks share launches."""
+        if isinstance(step, Workgroups | Parallel):
+            return step
+        if not isinstance(step, DeviceBranch):
+            return step.map_blocks(partial(self.block, low=low))
+        is_shared = max(step.least, low) > self.least
+        otherwise = self.block(step.otherwise, low) if is_shared else step.otherwise
+        return replace(step, then=self.block(step.then, max(step.least, low)), otherwise=otherwise)
+
+    def _pays(self, low: int, group: Sequence[Step], step: Step) -> bool:
         """Whether a step shares a launch with the first one of a group on some devices."""
         pair = (group[0], step)
         return any(
             len(self._launches(pair, start)) < len(specialised(pair, start))
-            for start in _starts(pair)
+            for start in self._starts(low, pair)
         )
 
-    def _merged(self, group: Sequence[Step]) -> Block:
+    def _merged(self, low: int, group: Sequence[Step]) -> Block:
         """The steps of a group, in branches for the devices for which they differ."""
         if len(group) == 1:
             return tuple(group)
-        first, *others = _starts(group)
+        first, *others = self._starts(low, group)
         merged = last = self._launches(group, first)
         for start in others:
             steps = self._launches(group, start)
@@ -173,8 +208,16 @@ class _Merging:
 
     def _launches(self, group: Sequence[Step], multiprocessors: int) -> Block:
         """The steps of a group on devices of this size, where equal kernels share launches."""
-        found = gathered(specialised(group, multiprocessors), self._joins)
-        return tuple(map(_in_one_launch, found))
+        steps = specialised(group, multiprocessors)
+        if multiprocessors < self.least:
+            return tuple(steps)
+        return tuple(map(_in_one_launch, gathered(steps, self._joins)))
+
+    def _starts(self, low: int, steps: Iterable[Step]) -> list[int]:
+        """The sizes of devices from which on steps differ, from `low` in ascending order."""
+        branches = (step for step in every_step(steps) if isinstance(step, DeviceBranch))
+        sizes = {self.least, *(branch.least for branch in branches)}
+        return [low, *sorted(size for size in sizes if size > low)]
 
     def _joins(self, group: Sequence[Step], step: Step) -> bool:
         first = group[0]
@@ -197,9 +240,3 @@ class _Merging:
 
 def _in_one_launch(group: Sequence[Step]) -> Step:
     return group[0] if len(group) == 1 else Parallel(tuple(group))
-
-
-def _starts(steps: Iterable[Step]) -> list[int]:
-    """The sizes of devices from which on steps differ, in ascending order."""
-    branches = (step for step in every_step(steps) if isinstance(step, DeviceBranch))
-    return sorted({0, *(branch.least for branch in branches)})

@@ -92,25 +92,24 @@ after:
           acc0 = sum(in0[a0, r0] * in1[r0, a1])
           out0[a0, a1] = acc0
     else:
-      parallel:
-        k: float32[64,256] = nest(x: float32[64,256], w: float32[256,256]) @keys
-          where p0 = 64; p1 = 256
-          why 4 of a1 at a time, 4 of a0
-          schedule kind = "invocations"; order = ["a0", "a1"]
-          schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}; whole = true
-          for a0 < p0, a1 < p1
-          reduce r0 < p1
-          acc0 = sum(in0[a0, r0] * in1[r0, a1])
-          out0[a0, a1] = acc0
-        z: float32[64,256] = nest(x: float32[64,256], v: float32[256,256]) @values
-          where p0 = 64; p1 = 256
-          why 4 of a1 at a time, 4 of a0
-          schedule kind = "invocations"; order = ["a0", "a1"]
-          schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}; whole = true
-          for a0 < p0, a1 < p1
-          reduce r0 < p1
-          acc0 = sum(in0[a0, r0] * in1[r0, a1])
-          out0[a0, a1] = acc0
+      k: float32[64,256] = nest(x: float32[64,256], w: float32[256,256]) @keys
+        where p0 = 64; p1 = 256
+        why 4 of a1 at a time, 4 of a0
+        schedule kind = "invocations"; order = ["a0", "a1"]
+        schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}; whole = true
+        for a0 < p0, a1 < p1
+        reduce r0 < p1
+        acc0 = sum(in0[a0, r0] * in1[r0, a1])
+        out0[a0, a1] = acc0
+      z: float32[64,256] = nest(x: float32[64,256], v: float32[256,256]) @values
+        where p0 = 64; p1 = 256
+        why 4 of a1 at a time, 4 of a0
+        schedule kind = "invocations"; order = ["a0", "a1"]
+        schedule tile = {"vector": "a1", "lanes": 4, "axis": "a0", "count": 4}; whole = true
+        for a0 < p0, a1 < p1
+        reduce r0 < p1
+        acc0 = sum(in0[a0, r0] * in1[r0, a1])
+        out0[a0, a1] = acc0
     y: float32[64,256] = nest(k: float32[64,256]) @tanh
       where p0 = 64; p1 = 256
       why 4 of a1 at a time
@@ -122,11 +121,12 @@ after:
 
 from webkiln.nest.program import Program
 from webkiln.nest.steps import NestCall
+from webkiln.nest.target import Target
 from webkiln.plan.group_blocks import factors, launches, work_of
 from webkiln.plan.parallel_launches import share_launches
 
 
-def run(program: Program) -> Program:
+def run(program: Program, target: Target) -> Program:
     constants = program.constants
 
     def suits(call: NestCall) -> bool:
@@ -136,4 +136,4 @@ def run(program: Program) -> Program:
             and work_of(call) > launches(call)
         )
 
-    return share_launches(program, suits)
+    return share_launches(program, target, suits)

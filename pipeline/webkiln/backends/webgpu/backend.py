@@ -93,9 +93,9 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
         Pass("pack_constants", partial(pack_constants.run, target=target)),
         Pass("float16_storage", partial(float16_storage.run, target=target, weights=weights)),
         Pass("split_attention", partial(split_attention.run, target=target)),
-        Pass("parallel_products", parallel_products.run),
+        Pass("parallel_products", partial(parallel_products.run, target=target)),
         Pass("group_launches", partial(group_launches.run, target=target)),
-        Pass("parallel_launches", parallel_launches.run),
+        Pass("parallel_launches", partial(parallel_launches.run, target=target)),
         Pass("plan_memory", partial(plan_memory.run, target=target, weights=weights)),
     )
 
