@@ -77,7 +77,7 @@ def convolutions(channels, kernel, *features):
 GRAPHS = {
     "queries, keys and values": products(37, 96, 96, 96, 96),
     "grouped heads": products(32, 128, 96, 32, 32),
-    "columns that are no vectors": products(19, 72, 33, 17, 40),
+    "columns that are no vectors": products(37, 440, 77, 33, 41),
     "one row": products(1, 1024, 256, 128, 128),
     "few rows": products(4, 600, 130, 131),
     "more columns than workgroups": products(1, 256, 2100, 1040),
@@ -85,7 +85,6 @@ GRAPHS = {
     "any number of rows": products("T", 128, 64, 64),
     "branches": convolutions(64, 1, 48, 16, 32),
     "convolutions": convolutions(32, 3, 32, 16, 32),
-    "few channels": convolutions(3, 3, 16, 8),
 }
 
 
