@@ -41,6 +41,14 @@ GRAPHS = {
         p: float32[37,96] = MatMul(x, w)
         y: float32[37,96] = Add(p, r)
     """,
+    "parts of a concatenation": """
+        input x: float32[37,1536]
+        slot v: float32[1536,96]
+        slot w: float32[1536,32]
+        a: float32[37,96] = MatMul(x, v)
+        b: float32[37,32] = MatMul(x, w)
+        y: float32[37,128] = Concat(a, b) {"axis":1}
+    """,
     "parts of tiles": """
         input x: float32[41,1000]
         slot w: float32[1000,72]

@@ -12,12 +12,11 @@ import pytest
 from tests.backends.block_jobs import FLOAT, FORMS, TOLERANCE, job, templates_of
 from tests.backends.harness import Job, Prepared, prepare, run_programs
 from webkiln.backends.table import REGISTRY
-from webkiln.backends.webgpu import printer
 from webkiln.codegen import wgsl_workgroups
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
-from webkiln.plan import vector_products
+from webkiln.plan import launch_size, vector_products
 from webkiln.plan.vector_products import MOST_CODED_ROWS, MOST_ROWS
 
 WEBGPU = REGISTRY["webgpu"]
@@ -106,7 +105,7 @@ def product_of(shapes: Sequence[tuple]) -> list[tuple]:
 
 def test_workgroups_compute_several_columns(tmp_path: Path, monkeypatch) -> None:
     """If there are more columns than workgroups."""
-    monkeypatch.setattr(printer, "MOST_GROUPS", 3)
+    monkeypatch.setattr(launch_size, "MOST_GROUPS", 3)
     check([float_job(1, 64, 70, along=True), job(FLOAT, (6,), 70, 3, 32, FORMS[0])], tmp_path)
 
 

@@ -231,6 +231,25 @@ def test_the_engine_has_the_same_classes():
     assert sizes == [1, *(gpu.multiprocessors for gpu in GPU_CLASSES)]
 
 
+def test_products_that_write_slices_of_a_buffer_have_sums_of_their_own():
+    text = """
+        graph g
+        input x: float32[37,1536]
+        slot v: float32[1536,96]
+        slot w: float32[1536,32]
+        a: float32[37,96] = MatMul(x, v)
+        b: float32[37,32] = MatMul(x, w)
+        y: float32[37,128] = Concat(a, b) {"axis":1}
+        output out = y
+    """
+    result = REGISTRY["webgpu"].plan(parse(dedent(text).strip() + "\n"))
+    sums = {view.name for call in result.calls for view in call.outputs if "parts" in view.name}
+    assert len(sums) >= 2
+    for call in result.calls:
+        for view in (*call.inputs, *call.outputs):
+            assert view.type.size <= result.buffers[view.name].type.size, view.name
+
+
 def test_larger_gpus_expect_less_time():
     program = rewritten(
         parse(f"graph g\n{dedent(matmul(1, 196, 512, 1024)).strip()}\noutput y = y\n"),

@@ -377,6 +377,16 @@ def test_steps_of_other_devices_do_not_count():
     }
 
 
+def test_calls_that_share_a_launch_count_as_layers():
+    """The launches for the parts of two sums, those that add them, and a layer of the same kind."""
+    decided = [{"key": "product p on desktop", "chosen": "in 2 parts"}]
+    shared = {"layer": "a+b", "calls": [{"layer": "a"}, {"layer": "b"}], "decided": decided}
+    programs = [[shared, shared, {"layer": "c", "decided": decided}]]
+    assert candidate_times(programs, [[[6.0, 2.0, 4.0]]]) == {
+        "product p on desktop": {"in 2 parts": 4.0}
+    }
+
+
 def test_a_launch_counts_as_after_others():
     """Passes of their own begin later: 0.25 ms after which nothing is computed, instead of 0.1."""
     gpu = {"launches": 2, "emptyMs": 0.25, "gapMs": 0.2}

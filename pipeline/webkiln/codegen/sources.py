@@ -12,22 +12,24 @@ from webkiln.nest import procedure as procedures
 from webkiln.nest.custom_kernel import CustomKernel
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.plan import group_kernel
+from webkiln.plan import group_kernel, parallel_kernel
 from webkiln.plan import kernel as kernels
 from webkiln.plan.group_kernel import GroupKernel
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.parallel_kernel import ParallelKernel
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The code that launches name: kernels built from nests, procedures, custom kernels of plugins,
-    and kernels of several nests.
+    kernels of several nests, and those of parallel launches.
     """
 
     kernels: dict[str, Kernel]
     procedures: dict[str, Procedure]
     custom_kernels: dict[str, CustomKernel]
     group_kernels: dict[str, GroupKernel] = field(default_factory=dict)
+    parallel_kernels: dict[str, ParallelKernel] = field(default_factory=dict)
 
     def find(self, name: str) -> Kernel | Procedure | CustomKernel:
         return self.kernels.get(name) or self.procedures.get(name) or self.custom_kernels[name]
@@ -49,6 +51,10 @@ def sources_of(program: Mapping[str, Any]) -> Sources:
         {
             name: group_kernel.from_json(data)
             for name, data in sorted(program.get("group_kernels", {}).items())
+        },
+        {
+            name: parallel_kernel.from_json(data)
+            for name, data in sorted(program.get("parallel_kernels", {}).items())
         },
     )
 

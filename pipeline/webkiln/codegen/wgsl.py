@@ -21,7 +21,6 @@ from webkiln.codegen.wgsl_memory import Memory, Places, memories, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.codegen.wgsl_workgroups import (
     ANYWHERE,
-    WORKGROUP,
     Workgroup,
     group_size,
     workgroup_arrays,
@@ -33,6 +32,7 @@ from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.quotients import correct_quotients
 from webkiln.nest.schedule import Schedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.launch_size import WORKGROUP
 from webkiln.plan.template_steps import Around
 from webkiln.plan.vector_products import match_vectors
 
@@ -182,7 +182,8 @@ class Wgsl(Braces):
 class WgslTemplates:
     """Templates whose blocks are arrays in workgroup or private memory. The loops around a template
     compute some elements of a block, by the number of an invocation. `memory`: the form of the
-    arena; `groups`: how invocations share a sum; `segments`: the bindings of operands in segments.
+    arena; `groups`: how invocations share a sum; `segments`: the bindings of operands in segments;
+    `copies`: the calls of a parallel launch.
     The functions of a text that load elements of an operand have the name that `loader` returns.
     """
 
@@ -195,8 +196,10 @@ class WgslTemplates:
         "places": "1",
     }
 
-    def __init__(self, memory: Memory, groups: Workgroup, segments: Mapping[str, int]) -> None:
-        self.groups, self.segments = groups, segments
+    def __init__(
+        self, memory: Memory, groups: Workgroup, segments: Mapping[str, int], copies: int
+    ) -> None:
+        self.groups, self.segments, self.copies = groups, segments, copies
         self.memory, self.memories = memory, memories(memory, segments)
         self.mentioned = [text for item in self.memories for text in (item.four, item.word)]
 
@@ -229,6 +232,7 @@ class WgslTemplates:
             "loader": self.loader,
             "workgroup": WORKGROUP,
             "groups": self.groups,
+            "copies": self.copies,
         }
 
     def loader(self, name: str, operand: str) -> str:
@@ -251,15 +255,20 @@ def legalised(kernel: Kernel) -> Kernel:
     return replace(kernel, nest=correct_quotients(compose(kernel.nest, Wgsl.composed)))
 
 
-def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
-    """One compute shader. Its argument block contains the operands' offsets, then the arguments."""
+def print_kernel(
+    kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE, copies: int = 0
+) -> str:
+    """One compute shader. Its argument block contains the operands' offsets, then the arguments;
+    those of each of the `copies` calls of a parallel launch, after the first one and the number of
+    its workgroups.
+    """
     kernel = groups.kernel(kernel)
     segments = segments_of(kernel)
     if isinstance(kernel.schedule, TemplateSchedule):
         step = match_vectors(kernel.nest)
         words = () if step is None else (step.weights.packed,)
         memory = memory_of(replace(kernel, schedule=kernel.schedule.store), words)
-        return print_template(kernel, WgslTemplates(memory, groups, segments), templates)
+        return print_template(kernel, WgslTemplates(memory, groups, segments, copies), templates)
     memory = memory_of(kernel)
     return templates.render(
         "nest.wgsl",
@@ -270,6 +279,7 @@ def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWH
         shared=kernel.workgroup is not None,
         memories=memories(memory, segments),
         groups=groups,
+        copies=copies,
     )
 
 

@@ -75,6 +75,7 @@ def print_group(kernel: GroupKernel, templates: Templates) -> str:
         arguments=[*(f"o{n}" for n, _ in enumerate(kernel.operands)), *kernel.arguments],
         functions=shader.functions,
         size=kernel.size,
+        copies=0,
         main=main,
         memories=memories(shader.memory, shader.segments),
         lines=[*lines, *main],

@@ -15,10 +15,9 @@ from webkiln.nest.kernel_template import find_template
 from webkiln.nest.nest import Accumulator
 from webkiln.nest.schedule import InvocationSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.launch_size import WORKGROUP
 from webkiln.plan.vector_products import VECTOR_PRODUCT
 
-WORKGROUP = 64
-"""The invocations of a workgroup, unless its schedule states them."""
 MATRICES = "chromium-experimental-subgroup-matrix"
 """The feature of devices with subgroup matrices."""
 MATRIX_SIZES = (16, 8)

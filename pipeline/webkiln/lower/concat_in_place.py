@@ -44,17 +44,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
 
-from webkiln.ir.dim import Size, is_at_least, is_symbolic
+from webkiln.ir.dim import is_symbolic
 from webkiln.lower.fuse import is_map
 from webkiln.lower.substitute import freshen
-from webkiln.nest.affine import evaluate, step
-from webkiln.nest.expr import Expr, make, rebuild, walk
+from webkiln.nest.affine import step
+from webkiln.nest.boxes import Box, are_disjoint, box_of
+from webkiln.nest.expr import Expr, make, rebuild
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
 from webkiln.nest.program import Program, map_runs
 from webkiln.nest.steps import NestCall, View
-
-Box = tuple[tuple[Size, Size], ...]
-"""First element and number of elements in each dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,9 @@ def _slice_copy(call: NestCall) -> SliceCopy | None:
     source = (
         plain and read == order == stored and extents == [size for size in view.shape if size != 1]
     )
-    return SliceCopy(view, call.outputs[0], call) if source and _box(call, 0) is not None else None
+    return (
+        SliceCopy(view, call.outputs[0], call) if source and box_of(call, 0) is not None else None
+    )
 
 
 def _can_eliminate(
@@ -157,7 +157,7 @@ def _can_eliminate(
     if mentions != {part.source} or not writers or max(writers) > position:
         return False
     boxes = [
-        _box(call, n)
+        box_of(call, n)
         for call in calls.values()
         for n, view in enumerate(call.outputs)
         if view == part.target
@@ -182,26 +182,6 @@ def _avoids_self_reads(part: SliceCopy, position: int, calls: Mapping[int, NestC
     )
 
 
-def _box(call: NestCall, output: int) -> Box | None:
-    """The box that an output of a call fills. None unless each dimension moves by one along at most
-    one axis.
-    """
-    box = []
-    for item in call.nest.outputs[output].index:
-        loops = [
-            loop
-            for loop in call.nest.axes
-            if any(e.op == "axis" and e.value == loop.axis for e in walk([item]))
-        ]
-        if len(loops) > 1 or any(step(item, loop.axis) != 1 for loop in loops):
-            return None
-        start = evaluate(item, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
-        if start is None:
-            return None
-        box.append((start, call.args[loops[0].extent.value] if loops else 1))
-    return tuple(box)
-
-
 def _all_disjoint(boxes: Sequence[Box]) -> bool:
     """Whether no two boxes share an element. First try to order them along one dimension, then
     compare all pairs.
@@ -213,13 +193,7 @@ def _all_disjoint(boxes: Sequence[Box]) -> bool:
                 start + size <= following for (start, size), (following, _) in pairwise(ordered)
             ):
                 return True
-    return all(_disjoint(a, b) for a, b in combinations(boxes, 2))
-
-
-def _disjoint(a: Box, b: Box) -> bool:
-    return any(
-        is_at_least(y, x + n) or is_at_least(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True)
-    )
+    return all(are_disjoint(a, b) for a, b in combinations(boxes, 2))
 
 
 def _redirect(call: NestCall, part: SliceCopy) -> NestCall:

@@ -27,6 +27,7 @@ from webkiln.nest.steps import (
     DeviceBranch,
     HostCall,
     NestCall,
+    Parallel,
     Repeat,
     Step,
     View,
@@ -129,6 +130,8 @@ def _read_step(line: str, block: Sequence[str]) -> Step:
         counter, count, size, names = match.groups()
         shared = tuple(map(unescape_name, names.split(", "))) if names else ()
         return Workgroups(counter, parse_size(count), inner(), int(size), shared)
+    if line == "parallel:":
+        return Parallel(inner())
     if match := _BRANCH.fullmatch(line):
         return Branch(_read_view(match[1]), inner(), (), unescape_name(match[2] or ""))
     if match := _DEVICE.fullmatch(line):

@@ -20,6 +20,7 @@ from webkiln.nest.steps import (
     DeviceBranch,
     HostCall,
     NestCall,
+    Parallel,
     Repeat,
     Step,
     View,
@@ -91,6 +92,8 @@ class _Machine:
                 for number in range(self._number(step.count)):
                     self.sizes[step.counter] = number
                     self.steps(step.steps)
+            case Parallel():
+                self.steps(reversed(step.steps))
             case Workgroups():
                 for number in reversed(range(self._number(step.count))):
                     self.sizes[step.counter] = number

@@ -49,7 +49,7 @@ class Step:
     iterates = False
     """Whether the nested blocks run any number of times, instead of at most once."""
     concurrent = False
-    """Whether iterations of the nested blocks run at the same time."""
+    """Whether the steps or the iterations of the nested blocks run at the same time."""
 
     @property
     def label(self) -> str:
@@ -280,6 +280,23 @@ class Workgroups(_Loop):
     shared: tuple[str, ...] = ()
 
     def with_blocks(self, blocks: Sequence[Block]) -> "Workgroups":
+        return replace(self, steps=blocks[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel(Step):
+    """Calls of nests in one launch. Each of them is computed by workgroups of its own, at the same
+    time as the others, so that none uses what another one writes.
+    """
+
+    concurrent = True
+    steps: Block
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.steps,)
+
+    def with_blocks(self, blocks: Sequence[Block]) -> "Parallel":
         return replace(self, steps=blocks[0])
 
 

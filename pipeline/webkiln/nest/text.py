@@ -28,6 +28,7 @@ Expressions are those of `expr_text.py`. Other steps are
 copy x: float32[4] -> y: float32[2,2] @layer
 repeat i0 < 4:
 workgroups i0 < 4 of 64 sharing x, y:
+parallel:
 branch c: bool[] @layer:
 device 64:
 loop i0 < 10 while c: bool[] -> u0 <= 10 @layer:
@@ -62,6 +63,7 @@ from webkiln.nest.steps import (
     DeviceBranch,
     HostCall,
     NestCall,
+    Parallel,
     Repeat,
     Step,
     View,
@@ -131,6 +133,8 @@ def _step_lines(step: Step) -> list[str]:
             shared = ", ".join(map(escape_name, step.shared))
             head = f"workgroups {step.counter} < {step.count} of {step.size}"
             return [f"{head}{f' sharing {shared}' if shared else ''}:", *_block(step.steps)]
+        case Parallel():
+            return ["parallel:", *_block(step.steps)]
         case Branch():
             head = f"branch {_view(step.condition)}{_layer(step.layer)}:"
             return [head, *_block(step.then), "else:", *_block(step.otherwise)]

@@ -1,15 +1,18 @@
 """The verifier of Programs. It runs after every pass in tests, and under `--check`."""
 
 from collections.abc import Iterable
+from itertools import combinations
 from math import prod
 from typing import NoReturn
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim, symbols
+from webkiln.nest.boxes import are_independent
 from webkiln.nest.nest import check
 from webkiln.nest.program import Program
 from webkiln.nest.steps import (
     NestCall,
+    Parallel,
     Repeat,
     Step,
     View,
@@ -23,8 +26,8 @@ from webkiln.nest.steps import (
 def verify(program: Program) -> None:
     """Raise InternalError for the first violation: a read without a write before it, a view that
     does not fit its buffer, an operand that does not fit its nest, an argument without a value, a
-    window that does not fit the loops of its nest, a part of a choice that is not described, or a
-    step or a buffer of workgroups that they cannot have.
+    window that does not fit the loops of its nest, a part of a choice that is not described, a step
+    or a buffer of workgroups that they cannot have, or calls that cannot run at the same time.
     """
     checker = _Checker(program)
     written = {name for name, buffer in program.buffers.items() if buffer.kind != "local"}
@@ -61,6 +64,8 @@ class _Checker:
                     self.fail(f"{step.label} is part of a choice that is not described")
             if isinstance(step, Workgroups):
                 self._workgroups(step)
+            if isinstance(step, Parallel):
+                self._parallel(step)
         return written
 
     def _workgroups(self, step: Workgroups) -> None:
@@ -77,6 +82,14 @@ class _Checker:
                 self.fail(f"{name} is in workgroup memory, but is not local to its workgroups")
             if mentions.count(name) != everywhere.count(name):
                 self.fail(f"{name} is in workgroup memory, but is used outside of its workgroups")
+
+    def _parallel(self, step: Parallel) -> None:
+        for inner in step.steps:
+            if not isinstance(inner, NestCall):
+                self.fail(f"{inner.label} cannot run at the same time as others")
+        for first, second in combinations(calls(step.steps), 2):
+            if not are_independent(first, second):
+                self.fail(f"{first.label} and {second.label} are not independent")
 
     def _reads(self, step: Step, written: set[str]) -> None:
         for view in step.reads:

@@ -64,3 +64,15 @@ def steps_below(steps: Sequence[Step], least: int) -> list[Step]:
         else:
             result.append(step.map_blocks(lambda block: tuple(steps_below(block, least))))
     return result
+
+
+def specialised(steps: Iterable[Step], multiprocessors: int) -> list[Step]:
+    """The steps that a GPU of this size runs, without branches around them."""
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, DeviceBranch):
+            block = step.then if multiprocessors >= step.least else step.otherwise
+            result += specialised(block, multiprocessors)
+        else:
+            result.append(step)
+    return result

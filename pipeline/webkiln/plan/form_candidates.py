@@ -24,7 +24,8 @@ def form_key(call: NestCall, product: Product, constants: Collection[str], gpu: 
     """The key of a call that computes a product. The epilogue is part of it as far as it decides
     whether vectors are aligned, and which loops are rows.
     """
-    facts = (product.aligned, product.batch, product.rows, product.columns)
+    facts = [product.aligned, product.batch, product.rows, product.columns]
+    facts += [size for shape in product.others for size in shape]
     return tuning_key(PRODUCT, call, constants, gpu.name, facts)
 
 
@@ -41,8 +42,9 @@ class FormCandidates:
         """The form on a class of GPUs: the tuned one, the one that a trial requests, or the usual
         one. Raises RecipeError if there is no such form.
         """
+        calls = len(self.size.shapes)
         times = {
-            name: round(microseconds(self.size, item.form, item.split, gpu) / 1e3, 5)
+            name: round(microseconds(self.size, item.form, item.split, gpu) / calls / 1e3, 5)
             for name, item in self.legal.items()
         }
         names = list(dict.fromkeys([name_of(usual), *self._listed(gpu, times)]))[:FORMS]

@@ -53,7 +53,8 @@ MAX_DIRECT_STEPS = 4
 @dataclass(frozen=True, slots=True)
 class ProductSize:
     """A batch of products of `rows` by `columns`, each a sum of `depth` terms. `taps`: rows are
-    pixels of an image, and the sum has a loop over taps.
+    pixels of an image, and the sum has a loop over taps. `others`: the rows and columns of those
+    that share its launch.
     """
 
     batch: int
@@ -61,11 +62,18 @@ class ProductSize:
     columns: int
     depth: int
     taps: bool = False
+    others: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """The rows and columns of all products of the launch."""
+        return ((self.rows, self.columns), *self.others)
 
 
 def workgroups(size: ProductSize, form: Form, split: int) -> int:
     """The workgroups of the first launch."""
-    return size.batch * split * ceil(size.rows / form.rows) * ceil(size.columns / form.columns)
+    tiles = (ceil(rows / form.rows) * ceil(columns / form.columns) for rows, columns in size.shapes)
+    return size.batch * split * sum(tiles)
 
 
 def steps(size: ProductSize, form: Form, split: int) -> float:
@@ -96,7 +104,8 @@ def microseconds(size: ProductSize, form: Form, split: int, gpu: GpuClass) -> fl
     reading = groups * count * own.bytes / rate
     total: float = gpu.launch + (computing**3 + reading**3) ** (1 / 3)
     if split > 1:
-        parts = size.batch * size.rows * size.columns * 4 * (2 * split + 1)
+        elements = size.batch * sum(rows * columns for rows, columns in size.shapes)
+        parts = elements * 4 * (2 * split + 1)
         rate = PARTS_BYTES * gpu.multiprocessors * gpu.gigahertz * 1e3
         total += SECOND_LAUNCH * gpu.launch + parts / rate
     return total

@@ -71,14 +71,18 @@ def candidate_times(
 def _times_by_choice(
     steps: Iterable[Mapping[str, Any]], row: Row
 ) -> Iterator[tuple[tuple[str, str], float]]:
-    """The time of each choice in one program, averaged over the layers that use it."""
+    """The time of each choice in one program, averaged over the layers that use it. Calls that
+    share a launch count as layers of equal time.
+    """
     layers_by_choice: dict[tuple[str, str], dict[str, float]] = {}
     for step, ms in zip(steps, row, strict=True):
         if ms is None:
             continue
+        names = [call["layer"] for call in step.get("calls", [step])]
         for item in step.get("decided", ()):
             layers = layers_by_choice.setdefault((item["key"], item["chosen"]), {})
-            layers[step["layer"]] = layers.get(step["layer"], 0.0) + ms
+            for name in names:
+                layers[name] = layers.get(name, 0.0) + ms / len(names)
     for choice, layers in layers_by_choice.items():
         yield choice, fmean(layers.values())
 

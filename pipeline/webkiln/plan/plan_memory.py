@@ -74,6 +74,7 @@ from webkiln.nest.steps import Workgroups, every_step
 from webkiln.nest.target import Target
 from webkiln.plan.alignment import VECTOR
 from webkiln.plan.arena import Arena, Extent, TransientWeight
+from webkiln.plan.parallel_launches import separated
 from webkiln.plan.segments import Segments, choose_segments
 from webkiln.plan.textures import Textures
 
@@ -158,8 +159,8 @@ def _placed(
         *sorted(program.live_out),
     ):
         allocator.reserve(name, extents[name])
-    steps = every_step(program.steps)
-    inside = {name for step in steps if isinstance(step, Workgroups) for name in step.shared}
+    every = every_step(program.steps)
+    inside = {name for step in every if isinstance(step, Workgroups) for name in step.shared}
     shared = {
         name: extents[name]
         for name in buffers
@@ -175,7 +176,9 @@ def _placed(
     memory = allocator.to_json()
     if segments is not None and segments.all:
         memory["segments"] = segments.to_json()
-    return replace(program, buffers=placed, memory=memory)
+    segments_of = {name: buffer.segment for name, buffer in placed.items()}
+    steps = separated(program.steps, segments_of)
+    return replace(program, steps=steps, buffers=placed, memory=memory)
 
 
 def extent_of(buffer: Buffer, bounds: Mapping[str, Size]) -> Extent:

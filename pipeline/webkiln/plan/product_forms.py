@@ -70,6 +70,7 @@ FORMS = (
 class Product:
     """A product of rows by columns: a contraction in which one factor moves along the tile axis
     `down` and the other along the vector axis `across`. `batch`: the number of such products.
+    `others`: the rows and columns of products that share its launch.
     """
 
     call: NestCall
@@ -77,6 +78,7 @@ class Product:
     down: Loop
     batch: int
     aligned: bool
+    others: tuple[tuple[int, int], ...] = ()
 
     @property
     def columns(self) -> int:
@@ -97,10 +99,15 @@ class Product:
         return prod(extent(self.call, loop) for loop in self.call.nest.reduce)
 
     @property
+    def sums(self) -> tuple[int, ...]:
+        """The iterations of all loops of the sum."""
+        return tuple(extent(self.call, loop) for loop in self.call.nest.reduce)
+
+    @property
     def size(self) -> ProductSize:
         taps = self.depth // max(self.inner, 1)
         depth = taps * -(-self.inner // UNIT) * UNIT
-        return ProductSize(self.batch, self.rows, self.columns, depth, taps > 1)
+        return ProductSize(self.batch, self.rows, self.columns, depth, taps > 1, self.others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,9 +77,11 @@ from webkiln.nest.steps import DeviceBranch, NestCall, Step, View, every_step
 from webkiln.nest.target import Invocations, Target
 from webkiln.plan.depthwise_forms import depthwise_forms
 from webkiln.plan.form_candidates import FormCandidates, form_key
+from webkiln.plan.launch_groups import gathered
 from webkiln.plan.matrix_forms import matrix_form
 from webkiln.plan.merge_phases import merge_phases, phases_from
 from webkiln.plan.merge_pixels import merge_rows
+from webkiln.plan.parallel_launches import MOST
 from webkiln.plan.product_forms import (
     Choice,
     Product,
@@ -115,6 +117,7 @@ def run(program: Program, target: Target, tuning: Tuning = UNTUNED) -> Program:
     def block(steps: Sequence[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
         position = 0
+        forms.find_groups(steps)
         while position < len(steps):
             step = steps[position]
             direct = forms.without_padding(steps[position : position + 2])
@@ -131,14 +134,47 @@ def run(program: Program, target: Target, tuning: Tuning = UNTUNED) -> Program:
 
 
 class _Forms:
-    """The forms of the calls of a program. `decided`: how they were chosen."""
+    """The forms of the calls of a program. `decided`: how they were chosen. `divided`: by buffer,
+    how many calls with divided sums write there, as the parts of a concatenation do. `products`:
+    calls with the products that they compute, and `others` with those that share their launch
+    (`plan/parallel_launches.py`), by the identity of a call.
+    """
 
     def __init__(self, program: Program, target: Target, runs: Invocations, tuning: Tuning) -> None:
         self.constants, self.target = program.repackable, target
         self.runs, self.tuning = runs, tuning
         self.decided: dict[str, Mapping[str, Any]] = {}
+        self.divided = Counter[str]()
+        self.products: dict[int, tuple[NestCall, Product | None]] = {}
+        self.others: dict[int, tuple[tuple[int, int], ...]] = {}
         self.uses = Counter(view.name for step in every_step(program.steps) for view in step.reads)
         self.uses.update(program.live_out)
+
+    def find_groups(self, steps: Sequence[Step]) -> None:
+        """Find the products of a block that may share launches, if they have the same form."""
+        for group in gathered(steps, self._may_share):
+            for step in group if len(group) > 1 else ():
+                products = [self._product(item) for item in group if item is not step]
+                shapes = [(item.rows, item.columns) for item in products if item is not None]
+                self.others[id(step)] = tuple(sorted(shapes))
+
+    def _may_share(self, group: Sequence[Step], step: Step) -> bool:
+        products = [self._product(item) for item in (group[0], step)]
+        first, other = (
+            None if item is None else (item.call.nest, item.aligned, item.batch, item.sums)
+            for item in products
+        )
+        return len(group) < MOST and first is not None and first == other
+
+    def _product(self, step: Step) -> Product | None:
+        """The product that a step computes, if it has no form yet."""
+        if not isinstance(step, NestCall) or step.form is not None:
+            return None
+        if id(step) not in self.products:
+            call = merge_rows(canonicalize(step), self.target, self.constants)
+            product = match_product(call, self.target, self.constants)
+            self.products[id(step)] = step, product
+        return self.products[id(step)][1]
 
     def without_padding(self, steps: Sequence[Step]) -> Sequence[Step]:
         """The branches that replace a copy of an image with padding, and a convolution of few
@@ -172,7 +208,7 @@ class _Forms:
         if call.form is not None:
             return calls
         plain = canonicalize(call)
-        choices = self._choices(plain, slides=has_few_channels(call))
+        choices = self._choices(call, plain, slides=has_few_channels(call))
         return self._branches(tuple(calls), (plain,), choices)
 
     def _branches(
@@ -185,9 +221,9 @@ class _Forms:
             last = choice.calls
         return steps
 
-    def _choices(self, call: NestCall, *, slides: bool) -> list[ClassCalls]:
+    def _choices(self, step: NestCall, call: NestCall, *, slides: bool) -> list[ClassCalls]:
         """The calls that compute a contraction on each class of GPUs; none if it has no forms.
-        `slides`: it may be a convolution of few channels.
+        `call`: the canonical form of `step`. `slides`: it may be a convolution of few channels.
         """
         target, constants, classes = self.target, self.constants, self.runs.classes
         windows = window_forms(call, target, constants) if slides else None
@@ -196,17 +232,20 @@ class _Forms:
         if (pixels := depthwise_forms(call, target, constants)) is not None:
             found = (call if form is None else replace(call, form=form) for form in pixels)
             return [ClassCalls((item,)) for item in found]
-        product = match_product(merge_rows(call, target, constants), target, constants)
+        product = self._product(step)
         if product is None:
             return []
+        product = replace(product, others=self.others.get(id(step), ()))
+        output = call.outputs[0].name
+        number, self.divided[output] = self.divided[output], self.divided[output] + 1
         matrices = matrix_form(product, target, classes[-1]) if classes else None
         if matrices is not None:
-            return [ClassCalls(in_form(product, matrices))] * len(classes)
+            return [ClassCalls(in_form(product, matrices, number))] * len(classes)
         forms, result = FormCandidates(product), list[ClassCalls]()
         for gpu, usual in zip(classes, choose_forms(product, classes), strict=True):
             key = form_key(call, product, constants, gpu)
             choice, decision = forms.decide(key, gpu, usual, self.tuning)
-            calls = in_form(product, in_precision(product, choice, target.precision))
+            calls = in_form(product, in_precision(product, choice, target.precision), number)
             own = self.tuning.trial is not None or bool(decision.measured)
             result.append(ClassCalls(calls, decision, own))
         return result
@@ -223,17 +262,19 @@ class _Forms:
         )
 
 
-def in_form(product: Product, choice: Choice) -> tuple[NestCall, ...]:
-    """The calls that compute a product in a form."""
+def in_form(product: Product, choice: Choice, number: int) -> tuple[NestCall, ...]:
+    """The calls that compute a product in a form. `number` distinguishes the products that write
+    the same buffer.
+    """
     if choice.split == 1:
         return (replace(product.call, form=choice.form),)
-    partial, total = split_sum(product.call, choice.parts)
+    partial, total = split_sum(product.call, choice.parts, number)
     return (replace(partial, form=choice.form), total)
 
 
-def split_sum(call: NestCall, parts: Mapping[str, int]) -> tuple[NestCall, NestCall]:
+def split_sum(call: NestCall, parts: Mapping[str, int], number: int) -> tuple[NestCall, NestCall]:
     """A call that computes parts of the sums, and one that adds them in order and stores the
-    results. `parts`: how many of each loop.
+    results. `parts`: how many of each loop. `number` is part of the name of their buffer.
     """
     loops = [Loop(f"{name}_part", arg(f"{name}_parts")) for name in parts]
     counts = {f"{name}_parts": count for name, count in parts.items()}
@@ -244,7 +285,8 @@ def split_sum(call: NestCall, parts: Mapping[str, int]) -> tuple[NestCall, NestC
     }
     (view,) = call.outputs
     points = [call.args[loop.extent.value] for loop in call.nest.axes]
-    name = f"{view.name}{PARTS}{'x'.join(map(str, counts.values()))}"
+    base = f"{view.name}~{number}" if number else view.name
+    name = f"{base}{PARTS}{'x'.join(map(str, counts.values()))}"
     sums = View(name, Type("float32", (*counts.values(), *points)))
     args = {**call.args, **counts, **lengths}
     partial = replace(call, nest=_partial(call.nest, loops), outputs=(sums,), args=args)

@@ -18,6 +18,7 @@ from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.ops.table import infer
 from webkiln.plan import group_kernel as group_kernels
 from webkiln.plan import kernel as kernels
+from webkiln.plan import parallel_kernel as parallel_kernels
 from webkiln.plan.plan_memory import extent_of
 from webkiln.program_builder.entries import Entries
 from webkiln.weights.shards import Piece
@@ -43,10 +44,9 @@ def document(
         return entries.address(planned.root(name))
 
     init, main = entries.init(), entries.main()
-    multiplies_float16 = any(kernel.multiplies_float16 for kernel in entries.kernels.values())
+    multiplies_float16 = any(kernel.multiplies_float16 for kernel in entries.all_kernels)
     precision = ARITHMETIC if multiplies_float16 else "float16" if target.stores_float16 else None
     placeholders = _placeholders(graph)
-    groups = {name: group_kernels.to_json(kernel) for name, kernel in entries.group_kernels.items()}
     zeros = [name for name in placeholders if symbols.lowest(name) == 0]
     return {
         "schema": SCHEMA,
@@ -81,8 +81,17 @@ def document(
         "custom_kernels": {
             name: custom_kernels.to_json(kernel) for name, kernel in entries.custom_kernels.items()
         },
-        **({"group_kernels": groups} if groups else {}),
+        **_kernels_of_several_calls(entries),
     }
+
+
+def _kernels_of_several_calls(entries: Entries) -> dict[str, Any]:
+    groups = {name: group_kernels.to_json(item) for name, item in entries.group_kernels.items()}
+    parallel = {
+        name: parallel_kernels.to_json(item) for name, item in entries.parallel_kernels.items()
+    }
+    tables = {"group_kernels": groups, "parallel_kernels": parallel}
+    return {name: table for name, table in tables.items() if table}
 
 
 def _state_json(

@@ -1,6 +1,6 @@
 """The JSON entries of steps: launches, copies, host calls and control flow."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -22,11 +22,13 @@ from webkiln.nest.steps import (
     DeviceBranch,
     HostCall,
     NestCall,
+    Parallel,
     Repeat,
     Step,
     View,
     WhileLoop,
     Workgroups,
+    calls,
 )
 from webkiln.nest.target import Target
 from webkiln.plan import kernel as kernels
@@ -35,11 +37,13 @@ from webkiln.plan.float16_storage import HALVES, narrow
 from webkiln.plan.group_kernel import GroupKernel
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.panels import panelled_call
+from webkiln.plan.parallel_kernel import ParallelKernel
 from webkiln.plan.schedule import plain
 from webkiln.plan.segments import bindings
 from webkiln.plan.texels import draw
 from webkiln.plan.textures import staged_texture
 from webkiln.program_builder.group_entries import group_entry
+from webkiln.program_builder.parallel_entries import parallel_entry
 from webkiln.weights.encoding import BY_NAME
 from webkiln.weights.init import ELEMENTS, HEADER, copied_halves, decoding_call
 from webkiln.weights.shards import Piece
@@ -54,6 +58,15 @@ def split_entry(call: NestCall, schedule: Schedule) -> dict[str, Any]:
     return {"split": [size_to_json(turns), schedule.grain]}
 
 
+def bound_kernel(
+    nest: Nest, schedule: Schedule, segments_of: Sequence[int | None]
+) -> tuple[Kernel, dict[str, Any]]:
+    """The kernel of a call with operands in these segments, and what its entry says."""
+    places, segments = bindings(segments_of)
+    kernel = Kernel(nest, schedule, places)
+    return kernel, {"kernel": kernel.name, **({"segments": segments} if segments else {})}
+
+
 class Entries:
     """Writes the entries of the steps of a planned program. Collects the kernels, procedures and
     custom kernels that they name, in order of first use.
@@ -66,6 +79,7 @@ class Entries:
         self.procedures: dict[str, Procedure] = {}
         self.custom_kernels: dict[str, CustomKernel] = {}
         self.group_kernels: dict[str, GroupKernel] = {}
+        self.parallel_kernels: dict[str, ParallelKernel] = {}
 
     def init(self) -> list[dict[str, Any]]:
         """The entries that decode weights, and those that compute other constants of them."""
@@ -80,6 +94,12 @@ class Entries:
     def main(self) -> list[dict[str, Any]]:
         """The entries of all steps."""
         return list(map(self._step, self.program.steps))
+
+    @property
+    def all_kernels(self) -> Iterator[Kernel]:
+        """The kernels of one nest, also those of parallel launches."""
+        yield from self.kernels.values()
+        yield from (item.kernel for item in self.parallel_kernels.values())
 
     def address(self, name: str) -> Size:
         """The address of a buffer. Raises InternalError if it has none."""
@@ -97,10 +117,8 @@ class Entries:
     def _kernel(
         self, nest: Nest, schedule: Schedule, segments_of: Sequence[int | None]
     ) -> tuple[Kernel, dict[str, Any]]:
-        """The kernel of a launch with operands in these segments, and what its entry says."""
-        places, segments = bindings(segments_of)
-        kernel = Kernel(nest, schedule, places)
-        named = {"kernel": kernel.name, **({"segments": segments} if segments else {})}
+        """The kernel of a launch of its own, and what its entry says."""
+        kernel, named = bound_kernel(nest, schedule, segments_of)
         return self.kernels.setdefault(kernel.name, kernel), named
 
     def _values(
@@ -119,6 +137,8 @@ class Entries:
             kernel, entry = group_entry(step, self._addresses, self._segments)
             self.group_kernels.setdefault(kernel.name, kernel)
             return entry
+        if isinstance(step, Parallel):
+            return self._parallel(calls(step.steps))
         blocks = [list(map(self._step, block)) for block in step.blocks]
         match step:
             case NestCall():
@@ -187,12 +207,24 @@ class Entries:
         }
 
     def _launch(self, call: NestCall) -> dict[str, Any]:
+        kernel, entry = self._call(call)
+        self.kernels.setdefault(kernel.name, kernel)
+        return entry
+
+    def _parallel(self, members: Iterable[NestCall]) -> dict[str, Any]:
+        kernels_of, entries = zip(*map(self._call, members), strict=True)
+        kernel, entry = parallel_entry(kernels_of[0], entries)
+        self.parallel_kernels.setdefault(kernel.name, kernel)
+        return entry
+
+    def _call(self, call: NestCall) -> tuple[Kernel, dict[str, Any]]:
+        """The kernel of a call, and the entry of its launch."""
         assert call.choice is not None
         views = (*call.inputs, *call.outputs)
-        kernel, named = self._kernel(call.nest, call.schedule, self._segments(views))
+        kernel, named = bound_kernel(call.nest, call.schedule, self._segments(views))
         decisions = (self.program.decided.get(call.part_of), call.choice.decision)
         decided = [item for item in decisions if item is not None]
-        return {
+        return kernel, {
             **named,
             "layer": call.layer,
             "operands": self._addresses(views),

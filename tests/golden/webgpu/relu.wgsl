@@ -11,10 +11,11 @@ struct Arguments {
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + index);
+  let workgroup = i32(group.y * groups.x + group.x);
   let x0 = arguments.x0;
   let y0 = arguments.y0;
   let p0 = arguments.p0;
+  let invocation = workgroup * 64 + i32(index);
   let v1 = (p0 + 3) / 4;
   let a0 = invocation * 4;
   if (a0 >= p0) { return; }

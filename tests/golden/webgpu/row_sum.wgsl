@@ -15,12 +15,13 @@ fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at +
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + index);
+  let workgroup = i32(group.y * groups.x + group.x);
   let x0 = arguments.x0;
   let y0 = arguments.y0;
   let p0 = arguments.p0;
   let p1 = arguments.p1;
   let s0_0 = arguments.s0_0;
+  let invocation = workgroup * 64 + i32(index);
   let a0 = invocation;
   if (a0 >= p0) { return; }
   let v1 = a0 * s0_0;

@@ -34,6 +34,8 @@ from webkiln.plan import (
     float16_storage,
     group_launches,
     pack_constants,
+    parallel_launches,
+    parallel_products,
     plan_memory,
     split_attention,
     split_products,
@@ -93,7 +95,9 @@ def scheduling(settings: Settings) -> tuple[Pass, ...]:
         Pass("float16_storage", partial(float16_storage.run, target=target, weights=weights)),
         Pass("dot_products", partial(dot_products.run, target=target)),
         Pass("split_attention", partial(split_attention.run, target=target)),
+        Pass("parallel_products", partial(parallel_products.run, target=target)),
         Pass("group_launches", partial(group_launches.run, target=target)),
+        Pass("parallel_launches", partial(parallel_launches.run, target=target)),
         Pass("plan_memory", partial(plan_memory.run, target=target, weights=weights)),
     )
 

@@ -3,7 +3,7 @@ functions over typed arrays.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from math import inf, prod
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,10 @@ from webkiln.codegen.steps import (
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.wgsl_groups import print_group
 from webkiln.ir import dim
-from webkiln.ir.dim import known
+from webkiln.ir.dim import sum_sizes
 from webkiln.ir.notation import size_from_json, size_to_json
-from webkiln.nest.kernel_template import find_template
-from webkiln.nest.schedule import InvocationSchedule, TemplateSchedule
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.vector_products import MOST_GROUPS, VECTOR_PRODUCT
+from webkiln.plan.launch_size import full_workgroups, workgroups
 
 DATA = (
     "kernels/*.wgsl",
@@ -45,6 +43,8 @@ DOT_PRODUCT = "wk_dot_int8("
 """Called in shaders that need `webgpu_dot_product.js`."""
 ARGUMENT_BLOCK = 256
 """Alignment of dynamic offsets of uniform buffers, in bytes."""
+COPY = 4
+"""Alignment of the arguments of each call of a parallel launch, in words."""
 
 
 def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
@@ -52,9 +52,8 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
 
     def launch(entry: dict[str, Any]) -> str:
         name = entry["kernel"]
-        operands = sources.launched(name).operands
-        words = map(size, [*element_offsets(operands, entry), *entry["args"]])
         count = _launched(sources, entry)
+        words = map(size, _arguments(sources, entry))
         segments = f", {entry['segments']}" if "segments" in entry else ""
         return f"step.launch('{name}', {size(count)}, [{', '.join(words)}]{segments})"
 
@@ -68,7 +67,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         device="step.gpu.multiprocessors >= {least}",
     )
     main = steps(program["main"], language)
-    shaders, by_feature = _shaders(sources, templates), _variants(sources.kernels, templates)
+    shaders, by_feature = _shaders(sources, templates), _variants(sources, templates)
     texts = [text for item in (shaders, *by_feature.values()) for text in item.values()]
     extensions = _extensions(program, texts, by_feature)
     modules = (module for module, _ in extensions.values())
@@ -103,8 +102,34 @@ def _stride(sources: Sources) -> int:
     """The bytes between the argument blocks of launches."""
     names = (*sources.kernels, *sources.custom_kernels, *sources.group_kernels)
     kernels = map(sources.launched, names)
-    words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in kernels), default=2)
-    return -(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK
+    words = [2 + len(kernel.operands) + len(kernel.arguments) for kernel in kernels]
+    words += [
+        COPY * (1 + item.copies * _copy_blocks(item.kernel))
+        for item in sources.parallel_kernels.values()
+    ]
+    return -(-4 * max(words, default=2) // ARGUMENT_BLOCK) * ARGUMENT_BLOCK
+
+
+def _copy_blocks(kernel: Kernel) -> int:
+    """The arguments of a call in a parallel launch, in multiples of their alignment."""
+    return -(-(2 + len(kernel.operands) + len(kernel.arguments)) // COPY)
+
+
+def _arguments(sources: Sources, entry: dict[str, Any]) -> list[int | str]:
+    """The argument block of a launch, after infinity and NaN."""
+    name = entry["kernel"]
+    if name not in sources.parallel_kernels:
+        return [*element_offsets(sources.launched(name).operands, entry), *entry["args"]]
+    kernel = sources.parallel_kernels[name].kernel
+    words: list[int | str] = [0] * (COPY - 2)
+    first: dim.Size = 0
+    for call in entry["calls"]:
+        count = _workgroups(kernel, call)
+        offsets = element_offsets(kernel.operands, call)
+        words += [size_to_json(first), *offsets, *call["args"], size_to_json(count)]
+        words += [0] * (-(len(words) + 2) % COPY)
+        first += count
+    return words
 
 
 def _by_device(entry: dict[str, Any], language: Language) -> str:
@@ -174,6 +199,10 @@ def _shaders(sources: Sources, templates: Templates) -> dict[str, str]:
         **{name: wgsl.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
         **{name: wgsl.print_custom(it, templates) for name, it in sources.custom_kernels.items()},
         **{name: print_group(kernel, templates) for name, kernel in sources.group_kernels.items()},
+        **{
+            name: wgsl.print_kernel(item.kernel, templates, copies=item.copies)
+            for name, item in sources.parallel_kernels.items()
+        },
     }
 
 
@@ -182,12 +211,14 @@ def _functions(shaders: Mapping[str, str]) -> dict[str, str]:
     return {name: shader_function(text) for name, text in shaders.items()}
 
 
-def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, dict[str, str]]:
+def _variants(sources: Sources, templates: Templates) -> dict[str, dict[str, str]]:
     """Feature of a device -> name -> the shader that replaces the default one."""
+    kernels = {name: (kernel, 0) for name, kernel in sources.kernels.items()}
+    kernels |= {name: (it.kernel, it.copies) for name, it in sources.parallel_kernels.items()}
     shaders: dict[str, dict[str, str]] = {}
-    for name, kernel in kernels.items():
+    for name, (kernel, copies) in kernels.items():
         for groups in wgsl_workgroups.variants(kernel):
-            text = wgsl.print_kernel(kernel, templates, groups)
+            text = wgsl.print_kernel(kernel, templates, groups, copies)
             shaders.setdefault(groups.feature, {})[name] = text
     return shaders
 
@@ -196,41 +227,17 @@ def _launched(sources: Sources, entry: dict[str, Any]) -> int | str:
     """The number of workgroups of a launch."""
     name = entry["kernel"]
     if name in sources.custom_kernels:
-        return _groups(size_from_json(entry["args"][0]))
+        return size_to_json(full_workgroups(size_from_json(entry["args"][0])))
     if name in sources.group_kernels:
         first: int | str = entry["groups"]
         return first
-    return _workgroups(sources.kernels[name], entry)
+    if name in sources.parallel_kernels:
+        kernel = sources.parallel_kernels[name].kernel
+        return size_to_json(sum_sizes(_workgroups(kernel, call) for call in entry["calls"]))
+    return size_to_json(_workgroups(sources.kernels[name], entry))
 
 
-def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> int | str:
+def _workgroups(kernel: Kernel, entry: dict[str, Any]) -> dim.Size:
     """The number of workgroups that compute the points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
-    schedule = kernel.schedule
-    extents = {loop.axis: args[loop.extent.value] for loop in kernel.nest.axes}
-    if isinstance(schedule, TemplateSchedule):
-        template = find_template(schedule.template)
-        rows, columns = template.block
-        count = prod(extents[name] for name in schedule.split)
-        others = prod(extents[name] for name in extents if name not in schedule.split)
-        groups = _chunks(count, rows) * _chunks(others, columns)
-        if template.step == VECTOR_PRODUCT:
-            groups = min(known(groups, kernel.name), MOST_GROUPS)
-        return size_to_json(groups)
-    assert isinstance(schedule, InvocationSchedule)
-    tiles = {name: _chunks(extent, schedule.span(name)) for name, extent in extents.items()}
-    if schedule.window:
-        assert schedule.workgroup is not None
-        image = _chunks(prod(tiles[name] for name in schedule.image), schedule.workgroup.rows)
-        return size_to_json(image * tiles[schedule.order[-1]])
-    total: dim.Size = prod(tiles.values())
-    return size_to_json(total) if schedule.workgroup else _groups(total)
-
-
-def _groups(invocations: dim.Size) -> int | str:
-    """The number of workgroups of the usual size."""
-    return size_to_json(_chunks(invocations, wgsl_workgroups.WORKGROUP))
-
-
-def _chunks(size: dim.Size, span: int) -> dim.Size:
-    return dim.floordiv(size + (span - 1), span)
+    return workgroups(kernel.nest, kernel.schedule, args)
