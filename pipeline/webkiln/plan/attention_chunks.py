@@ -91,7 +91,7 @@ class Chunks:
             self.loops.append(Loop(f"x{d}", self.arguments.extent(extent)))
 
     def _view(self, name: str, shape: Sequence[Size]) -> View:
-        stem = self.found.product.outputs[0].name
+        stem = self.found.scores.outputs[0].name
         return View(f"{stem}~{self.keys}{name}", Type("float32", tuple(shape)))
 
     def launches(self) -> tuple[Workgroups, Workgroups]:

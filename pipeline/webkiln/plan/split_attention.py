@@ -46,15 +46,15 @@ after:
     buffer q: float32[4,32] input
     buffer k: float32[4,300,32] input
     buffer v: float32[4,300,32] input
-    buffer y~64s: float32[64]
-    buffer y~64m: float32[]
-    buffer y~64w: float32[64]
-    buffer y~64t: float32[]
-    buffer y~64ms: float32[4,5,4]
-    buffer y~64ts: float32[4,5,4]
-    buffer y~64ys: float32[4,5,32]
-    buffer y~64max: float32[4]
-    buffer y~64sum: float32[4]
+    buffer s~64s: float32[64]
+    buffer s~64m: float32[]
+    buffer s~64w: float32[64]
+    buffer s~64t: float32[]
+    buffer s~64ms: float32[4,5,4]
+    buffer s~64ts: float32[4,5,4]
+    buffer s~64ys: float32[4,5,32]
+    buffer s~64max: float32[4]
+    buffer s~64sum: float32[4]
     buffer y: float32[4,32]
     buffer s: float32[4,300]
     buffer p~1: float32[4]
@@ -62,8 +62,8 @@ after:
     buffer p~2: float32[4]
     live y
     device 8:
-      workgroups i0 < 20 of 128 sharing y~64s, y~64m, y~64w, y~64t:
-        y~64s: float32[64] = nest(q: float32[4,32], k: float32[4,300,32]) @s
+      workgroups i0 < 20 of 128 sharing s~64s, s~64m, s~64w, s~64t:
+        s~64s: float32[64] = nest(q: float32[4,32], k: float32[4,300,32]) @s
           where p0 = 64; p1 = 32; p2 = floordiv(i0, 5); p3 = -320*floordiv(i0, 5) + 64*i0
           why by chunks of keys
           schedule kind = "invocations"; order = ["a0"]; tile = {"vector": "r0", "lanes": 32}
@@ -73,27 +73,27 @@ after:
           %1 = %0 < 300
           acc0 = sum(in0[p2, r0] * in1[p2, %0, r0 if %1 else 0.0])
           out0[a0] = select(%1, acc0, -inf)
-        y~64m: float32[] = nest(y~64s: float32[64]) @p
+        s~64m: float32[] = nest(s~64s: float32[64]) @p
           where p0 = 64
           why by chunks of keys
           schedule kind = "invocations"; tile = {"vector": "r0", "lanes": 16}
           reduce r0 < p0
           acc0 = max(in0[r0])
           out0[] = max(acc0, -3.4028234663852886e+38)
-        y~64w: float32[64] = nest(y~64s: float32[64], y~64m: float32[]) @p
+        s~64w: float32[64] = nest(s~64s: float32[64], s~64m: float32[]) @p
           where p0 = 64
           why by chunks of keys
           schedule kind = "invocations"; order = ["a0"]
           for a0 < p0
           out0[a0] = exp(in0[a0] - in1[])
-        y~64t: float32[] = nest(y~64w: float32[64]) @p
+        s~64t: float32[] = nest(s~64w: float32[64]) @p
           where p0 = 64
           why by chunks of keys
           schedule kind = "invocations"; tile = {"vector": "r0", "lanes": 16}
           reduce r0 < p0
           acc0 = sum(in0[r0])
           out0[] = acc0
-        y~64ms: float32[4,5,4]; y~64ts: float32[4,5,4] = nest(y~64m: float32[], y~64t: float32[]) @p
+        s~64ms: float32[4,5,4]; s~64ts: float32[4,5,4] = nest(s~64m: float32[], s~64t: float32[]) @p
           where p0 = 4; p1 = floordiv(i0, 5); p2 = -5*floordiv(i0, 5) + i0
           why by chunks of keys
           schedule kind = "invocations"; order = ["a0"]; tile = {"vector": "a0", "lanes": 4}
@@ -101,7 +101,7 @@ after:
           for a0 < p0
           out0[p1, p2, a0] = in0[]
           out1[p1, p2, a0] = in1[]
-        y~64ys: float32[4,5,32] = nest(y~64w: float32[64], v: float32[4,300,32]) @y
+        s~64ys: float32[4,5,32] = nest(s~64w: float32[64], v: float32[4,300,32]) @y
           where p0 = 32; p1 = 64; p2 = floordiv(i0, 5); p3 = -320*floordiv(i0, 5) + 64*i0
           where p4 = -5*floordiv(i0, 5) + i0
           why by chunks of keys
@@ -113,8 +113,8 @@ after:
           %0 = r0 + p3
           acc0 = sum(in0[r0] * in1[p2, %0, a0 if %0 < 300 else 0.0])
           out0[p2, p4, a0] = acc0
-      workgroups i1 < 4 of 64 sharing y~64max, y~64sum:
-        y~64max: float32[4] = nest(y~64ms: float32[4,5,4]) @p
+      workgroups i1 < 4 of 64 sharing s~64max, s~64sum:
+        s~64max: float32[4] = nest(s~64ms: float32[4,5,4]) @p
           where p0 = 4; p1 = 5; p2 = i1
           why by chunks of keys
           schedule kind = "invocations"; order = ["a0"]; tile = {"vector": "a0", "lanes": 4}
@@ -123,7 +123,7 @@ after:
           reduce r0 < p1
           acc0 = max(in0[p2, r0, a0])
           out0[a0] = acc0
-        y~64sum: float32[4] = nest(y~64ms: float32[4,5,4], y~64max: float32[4], y~64ts: float32[4,5,4]) @p
+        s~64sum: float32[4] = nest(s~64ms: float32[4,5,4], s~64max: float32[4], s~64ts: float32[4,5,4]) @p
           where p0 = 4; p1 = 5; p2 = i1
           why by chunks of keys
           schedule kind = "invocations"; order = ["a0"]; tile = {"vector": "a0", "lanes": 4}
@@ -132,7 +132,7 @@ after:
           reduce r0 < p1
           acc0 = sum(exp(in0[p2, r0, 0] - in1[0]) * in2[p2, r0, a0])
           out0[a0] = acc0
-        y: float32[4,32] = nest(y~64ms: float32[4,5,4], y~64max: float32[4], y~64sum: float32[4], y~64ys: float32[4,5,32]) @y
+        y: float32[4,32] = nest(s~64ms: float32[4,5,4], s~64max: float32[4], s~64sum: float32[4], s~64ys: float32[4,5,32]) @y
           where p0 = 32; p1 = 5; p2 = i1
           why by chunks of keys
           schedule kind = "invocations"; order = ["a0"]; tile = {"vector": "a0", "lanes": 4}
@@ -226,24 +226,26 @@ class _Splitting:
 
     def block(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """The steps, with branches in place of the last calls of attention."""
-        found = {item.calls[-1].outputs[0].name: item for item in self._found(steps)}
-        members = {result: name for name, item in found.items() for result in item.results}
-        own: dict[str, list[Step]] = {name: [] for name in found}
+        plain = [_plain_call(step) for step in steps]
+        found = {id(item.product): item for item in self._found(steps, plain)}
+        members = {name: key for key, item in found.items() for name in item.results[:-1]}
+        own: dict[int, list[Step]] = {key: [] for key in found}
         result: list[Step] = []
-        for step in steps:
-            call = _plain_call(step)
-            name = members.get(call.outputs[0].name) if call is not None else None
-            if call is None or name is None:
+        for step, call in zip(steps, plain, strict=True):
+            name = None if call is None else call.outputs[0].name
+            key = id(call) if id(call) in found else members.get(name or "")
+            if key is None:
                 is_done = isinstance(step, DeviceBranch | Workgroups)
                 result.append(step if is_done else step.map_blocks(self.block))
                 continue
-            own[name].append(step)
-            if call.outputs[0].name == name:
-                result += self._split(found[name], own[name])
+            own[key].append(step)
+            if key == id(call):
+                result += self._split(found[key], own[key])
         return tuple(result)
 
-    def _found(self, steps: Sequence[Step]) -> Iterator[Attention]:
-        plain = [_plain_call(step) for step in steps]
+    def _found(
+        self, steps: Sequence[Step], plain: Sequence[NestCall | None]
+    ) -> Iterator[Attention]:
         writers = {
             view.name: call
             for call in plain
@@ -264,21 +266,20 @@ class _Splitting:
         """Whether only the calls of attention read its results, and no step between them writes
         what they read. `plain`: the calls before the last one.
         """
-        members = [
-            call is not None and call.outputs[0].name in found.results for call in (*plain, None)
-        ]
+        results = found.results[:-1]
+        members = [call is not None and call.outputs[0].name in results for call in plain]
         calls = [
-            *(c for c, inside in zip(plain, members, strict=False) if c and inside),
+            *(call for call, inside in zip(plain, members, strict=True) if call and inside),
             found.product,
         ]
         own = Counter(name for call in calls for name in operand_names(call))
-        if any(own[name] != self.mentions[name] for name in found.results[:-1]):
+        if any(own[name] != self.mentions[name] for name in results):
             return False
         first = members.index(True)
-        pairs = zip(steps[first:], members[first:-1], strict=False)
+        pairs = zip(steps[first : len(plain)], members[first:], strict=True)
         between = [step for step, is_member in pairs if not is_member]
         written = {view.name for step in every_step(between) for view in step.writes}
-        return written.isdisjoint(own)
+        return written.isdisjoint(view.name for call in calls for view in call.inputs)
 
     def _split(self, found: Attention, own: Sequence[Step]) -> Sequence[Step]:
         """The steps of attention: for each class of GPUs, as they are or by chunks."""
