@@ -3,7 +3,7 @@ does, by dot products of words on GPUs and by floats on emulated ones.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,6 @@ from tests.backends.block_jobs import FORMS, QUANTIZED, TOLERANCE, Form, Shape, 
 from tests.backends.harness import TEMPLATES, Job, Prepared, prepare, run_programs
 from tests.backends.shaders import validate_wgsl
 from webkiln.backends.table import REGISTRY
-from webkiln.backends.webgpu import printer
 from webkiln.codegen import wgsl, wgsl_workgroups
 from webkiln.ir import symbols
 from webkiln.ir.dim import Size
@@ -22,12 +21,13 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.nest.program import Program
 from webkiln.nest.schedule import TemplateSchedule
-from webkiln.nest.steps import DeviceBranch, NestCall, Step, Workgroups
+from webkiln.nest.steps import DeviceBranch, NestCall, Parallel, Step, Workgroups
 from webkiln.nest.verify import verify
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
 from webkiln.plan import kernel as kernels
+from webkiln.plan import launch_size
 from webkiln.plan.vector_products import MOST_CODED_ROWS
 from webkiln.program_builder.backend import Options
 
@@ -82,7 +82,7 @@ def test_without_subgroups_and_with_few_workgroups(
     device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wgsl_workgroups, "variants", lambda kernel: iter(()))
-    monkeypatch.setattr(printer, "MOST_GROUPS", 3)
+    monkeypatch.setattr(launch_size, "MOST_GROUPS", 3)
     compared(jobs_of([((5,), 30, 2, 32)], FORMS[::3]), tmp_path, device)
 
 
@@ -232,20 +232,21 @@ def steps_of(graph: Graph) -> tuple[Program, list[Step]]:
 
 
 def names_of(steps: Sequence[Step]) -> list[str]:
+    calls = (step.steps if isinstance(step, Parallel) else (step,) for step in steps)
     return [
         step.schedule.template if isinstance(step, NestCall) else type(step).__name__
-        for step in steps
+        for step in chain.from_iterable(calls)
         if isinstance(step, Workgroups)
         or (isinstance(step, NestCall) and isinstance(step.schedule, TemplateSchedule))
     ]
 
 
 def test_products_of_one_input_share_its_rounding() -> None:
-    """In one launch."""
+    """In one launch, as they share the next one."""
     graph, _ = graph_of(1, *FILES[:1] * 3)
     _, steps = steps_of(graph)
     assert names_of(steps) == ["Workgroups", WORDS, WORDS, WORDS]
-    assert len(steps) == 4
+    assert len(steps) == 2
 
 
 @pytest.mark.parametrize("rows", [MOST_CODED_ROWS + 1, symbols.placeholder("N")])

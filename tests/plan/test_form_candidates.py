@@ -2,16 +2,23 @@
 tuned choice serves its class of GPUs only.
 """
 
+from functools import cache
+from itertools import product
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from tests.backends.harness import Job, prepare, run_programs
+from tests.backends.shaders import validate_wgsl
+from tests.dawn import tint
 from tests.programs import program
 from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
+from webkiln.codegen import wgsl
+from webkiln.codegen.sources import sources_of
+from webkiln.codegen.templates import Templates
 from webkiln.errors import RecipeError
 from webkiln.nest.run import run_program
 from webkiln.nest.target import GPU_CLASSES
@@ -19,10 +26,15 @@ from webkiln.nest.verify import verify
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import parse
 from webkiln.plan.devices import EMULATED, class_of
+from webkiln.plan.form_candidates import name_of
+from webkiln.plan.product_forms import FORMS as ALL_FORMS
+from webkiln.plan.product_forms import Choice
 from webkiln.plan.tuning import FORMS, UNTUNED, Measured, Tuning, trials
 from webkiln.plan.tuning_keys import device_of
+from webkiln.shared_files import shared_root
 
 WEBGPU = REGISTRY["webgpu"]
+TEMPLATES = Templates(shared_root())
 SIZES = {EMULATED: 1, **{gpu.name: gpu.multiprocessors for gpu in GPU_CLASSES}}
 HOPPER = {"vendor": "nvidia", "architecture": "hopper"}
 CONV = (
@@ -166,6 +178,38 @@ def test_every_candidate_computes_the_same_in_chromium(name, tmp_path):
     results = run_programs(prepared, "webgpu", tmp_path, adapter=HOPPER)
     for trial, outputs in zip(used, results, strict=True):
         assert relative_error(outputs["y"], reference) < 2e-5, trial
+
+
+def forced(name, form):
+    """The shaders of a graph whose product has a form on data-centre GPUs; None if it cannot."""
+    (key,) = decisions(on_device(name, 132, FIRST))
+    tuning = Tuning({key: Measured(form, {form: 0.25})})
+    try:
+        sources = sources_of(program(graph(name), WEBGPU, tuning=tuning))
+    except RecipeError:
+        return None
+    return [wgsl.print_kernel(kernel, TEMPLATES) for kernel in sources.kernels.values()]
+
+
+@cache
+def shaders_of_forms():
+    """Those of every form, of a convolution in one launch and a product in two."""
+    found = {
+        (form, name): forced(name, name_of(Choice(form, split, {})))
+        for form, (name, split) in product(ALL_FORMS, {"taps": 1, "long sum": 3}.items())
+    }
+    assert {form for (form, _), shaders in found.items() if shaders} == set(ALL_FORMS)
+    texts = sorted({text for shaders in found.values() for text in shaders or ()})
+    assert len(texts) > 2 * len(ALL_FORMS)
+    return texts
+
+
+def test_tint_compiles_every_form(tmp_path):
+    tint.validate({str(number): text for number, text in enumerate(shaders_of_forms())}, tmp_path)
+
+
+def test_naga_compiles_every_form():
+    validate_wgsl(shaders_of_forms(), "firefox")
 
 
 OTHERS = (
