@@ -73,13 +73,13 @@ def test_in_chromium(tmp_path):
     graphs = {name: parsed(text) for name, text in GROUPS.items()}
     jobs = {name: job(graph, random_values(graph, sizes=SIZES)) for name, graph in graphs.items()}
     prepared = [prepare(item, BACKEND) for item in jobs.values()]
-    first = run_programs(prepared, "webgpu", tmp_path / "first")
-    second = run_programs(prepared, "webgpu", tmp_path / "second")
-    for (name, item), outputs, again in zip(jobs.items(), first, second, strict=True):
+    results = run_programs([*prepared, *prepared[::3]], "webgpu", tmp_path)
+    for (name, item), outputs in zip(jobs.items(), results, strict=False):
         reference, _ = run_graph(item.graph, item.inputs, item.weights)
         for key, value in reference.items():
             assert relative_error(outputs[key], value) < 1e-5, (name, key)
-            assert np.array_equal(outputs[key], again[key]), (name, key)
+    for first, again in zip(results[: len(jobs) : 3], results[len(jobs) :], strict=True):
+        assert all(np.array_equal(again[key], value) for key, value in first.items())
 
 
 @pytest.mark.parametrize("adapter", [None, ADAPTERS[132]])

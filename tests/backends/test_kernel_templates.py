@@ -2,9 +2,10 @@
 block, every dtype and every layout.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,8 +55,16 @@ def integers(seed: int) -> Callable[..., np.ndarray]:
     return make
 
 
+def with_dtypes(
+    template: Template, items: Sequence[Any], every_pair: bool
+) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Items with each pair of dtypes of rows and columns, or with pairs in turn."""
+    pairs = [*product(sorted(template.rows), sorted(template.columns))]
+    return product(pairs, items) if every_pair else zip(cycle(pairs), items, strict=False)
+
+
 def cases(template: Template, every_pair: bool) -> list[Case]:
-    """Products of each size, some of one row: for each pair of dtypes, or for pairs in turn."""
+    """Products of each size, some of one row."""
     make = integers(0)
     rows, columns = template.block
     sizes = [
@@ -65,15 +74,13 @@ def cases(template: Template, every_pair: bool) -> list[Case]:
         *((1, size, columns + 9) for size in edges(4, 16, template.depth[1])),
         *((1, 35, size) for size in edges(template.panel, columns, 1024 + columns)),
     ]
-    pairs = [*product(sorted(template.rows), sorted(template.columns))]
-    chosen = product(pairs, sizes) if every_pair else zip(cycle(pairs), sizes, strict=False)
     return [
         Case((make(a, m, k), make(b, k, n), make(a), make(b)), name=f"{a} {b} {m}x{k}x{n}")
-        for (a, b), (m, k, n) in chosen
+        for (a, b), (m, k, n) in with_dtypes(template, sizes, every_pair)
     ]
 
 
-def convolutions(template: Template) -> list[Case]:
+def convolutions(template: Template, every_pair: bool) -> list[Case]:
     """Windows with padding, strides and dilation, in both layouts of x, w and the result, with one
     zero point per feature; sums and rows that divide no block.
     """
@@ -84,16 +91,16 @@ def convolutions(template: Template) -> list[Case]:
         {"strides": (1, 2), "dilation": (2, 1), "pad_low": (2, 0), "pad_high": (2, 1)},
     ]
     found = []
-    for left, right in product(sorted(template.rows), sorted(template.columns)):
-        for number, (window, first) in enumerate(product(windows, (False, True))):
-            channels, features, taps = (5, 19, (3, 2)) if number % 2 else (16, 70, (1, 3))
-            x, w = (2, channels, 9, 8), (features, channels, *taps)
-            dims = (0, 1, 2, 3) if first else (0, 3, 1, 2)
-            turn = tuple(np.argsort(dims))
-            zeros = (make(left), make(right, *((features,) if number > 2 else ())))
-            operands = (make(left, *x).transpose(turn), make(right, *w).transpose(turn), *zeros)
-            attrs = PLAIN_2D | window | {"x_dims": dims, "w_dims": dims, "out_dims": dims}
-            found.append(Case(operands, attrs, name=f"{left} {right} {number}"))
+    kinds = [*enumerate(product(windows, (False, True)))]
+    for (left, right), (number, (window, first)) in with_dtypes(template, kinds, every_pair):
+        channels, features, taps = (5, 19, (3, 2)) if number % 2 else (16, 70, (1, 3))
+        x, w = (2, channels, 9, 8), (features, channels, *taps)
+        dims = (0, 1, 2, 3) if first else (0, 3, 1, 2)
+        turn = tuple(np.argsort(dims))
+        zeros = (make(left), make(right, *((features,) if number > 2 else ())))
+        operands = (make(left, *x).transpose(turn), make(right, *w).transpose(turn), *zeros)
+        attrs = PLAIN_2D | window | {"x_dims": dims, "w_dims": dims, "out_dims": dims}
+        found.append(Case(operands, attrs, name=f"{left} {right} {number}"))
     return found
 
 
@@ -139,7 +146,7 @@ def table(template: Template, every_pair: bool = False) -> list[tuple[str, Case,
             and case.inputs[1].shape[1] > 1
         )
         found.append(("MatMulInteger", case, fits))
-    return found + [("ConvInteger", case, True) for case in convolutions(template)]
+    return found + [("ConvInteger", case, True) for case in convolutions(template, every_pair)]
 
 
 def trained_job(template: Template, op: str, case: Case) -> Job:

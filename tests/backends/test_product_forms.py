@@ -11,6 +11,7 @@ from tests.backends.adapters import ADAPTERS
 from tests.backends.harness import Prepared, run_programs
 from tests.passes.graphs import evaluate_graph
 from tests.programs import program
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.ops.table import parse
@@ -132,7 +133,7 @@ def forms(steps, kernels, multiprocessors):
             yield kernels[step["kernel"]]["schedule"].get("workgroup", {})
 
 
-@pytest.mark.parametrize("multiprocessors", ADAPTERS)
+@pytest.mark.parametrize("multiprocessors", representative(ADAPTERS, 8, 132))
 def test_forms_match_the_reference(multiprocessors, tmp_path):
     cases = {name: prepared(name) for name in GRAPHS}
     items = [item for _, _, item in cases.values()]

@@ -22,6 +22,7 @@ from tests.frontends.tflite.make import single_inputs
 from tests.frontends.tflite.operator_model import Single, T, model_bytes
 from tests.frontends.tflite.singles.recurrent import recurrent
 from tests.frontends.tflite.singles.recurrent_integers import integer_lstm
+from tests.sampling import representative
 from webkiln.frontends.tflite.reference import Interpreted
 
 BACKENDS = [("js", ""), ("wasm", "relaxed"), ("wasm", "simd"), ("webgpu", ""), ("webgl", "")]
@@ -94,9 +95,11 @@ def test_layers_match_the_interpreter(layers, tmp_path):
     assert not {name: message for name, message in results.items() if message is not None}
 
 
+@pytest.mark.parametrize("every", representative([3, 9], 9))
 @pytest.mark.parametrize(("backend", "variant"), BACKENDS)
-def test_layers_on_backends(backend, variant, tmp_path):
-    layers = [*list(integer_layers())[::3], *list(hybrid_layers())[::3]]
+def test_layers_on_backends(backend, variant, every, tmp_path):
+    """Nine is coprime to the numbers of values, so that each one occurs."""
+    layers = [*list(integer_layers())[::every], *list(hybrid_layers())[::every]]
     assert mismatches(samples(layers, tmp_path), backend, tmp_path, variant=variant) == {}
 
 
