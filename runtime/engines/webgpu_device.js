@@ -17,7 +17,7 @@ import { multiprocessorsOf } from './webgpu_classes.js';
 
 /** @typedef {[name: string, code: string, layouts?: any[]]} Shader */
 
-/** Features that shaders use, and the one that profiles use. Extensions of the engine add others. */
+/** Features that shaders use, and the one that profiles use. Other modules of an engine add more. */
 export const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
 /** The maximum delay between an error and the report of the device loss that caused it. */

@@ -2,7 +2,7 @@ import { FEATURES, usable } from './webgpu_device.js';
 
 /** @typedef {import('./webgpu_device.js').Gpu} Gpu */
 
-/** An experimental feature of Chromium, which the devices that this engine opens have if they can. */
+/** An experimental feature of Chromium. Devices that this engine opens have it if they can. */
 const MATRIX_FEATURE = 'chromium-experimental-subgroup-matrix';
 FEATURES.push(MATRIX_FEATURE);
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.backends.adapters import ADAPTERS
 from tests.backends.harness import TEMPLATES, prepare, run_programs
 from tests.lower.chain_graphs import job, random_values
 from tests.programs import program
@@ -19,7 +20,6 @@ from webkiln.ops.functional.recurrent import ACTIVATIONS, Operands, Options, lst
 from webkiln.ops.table import RULES
 from webkiln.plan.group_kernel import from_json
 
-HOPPER = {"vendor": "nvidia", "architecture": "hopper"}
 ELEMENT_BYTES = {"u32": 4, "f32": 4, "vec4<f32>": 16}
 PARTS = {128: [(128, 2)], 96: [(128, 2)], 64: [(64, 2)], 32: [], 130: []}
 """Units -> the invocations of a part and the number of parts, if the sums of a step are divided."""
@@ -67,7 +67,7 @@ def test_in_chromium(tmp_path):
     graphs = {units: recurrence(units) for units in PARTS}
     jobs = [job(graph, scaled(graph, units)) for units, graph in graphs.items()]
     prepared = [prepare(item, REGISTRY["webgpu"]) for item in jobs]
-    results = run_programs([*prepared, prepared[0]], "webgpu", tmp_path, adapter=HOPPER)
+    results = run_programs([*prepared, prepared[0]], "webgpu", tmp_path, adapter=ADAPTERS[132])
     for item, outputs in zip(jobs, results, strict=False):
         reference, _ = run_graph(item.graph, item.inputs, item.weights)
         assert relative_error(outputs["y"], reference["y"]) < 1e-5

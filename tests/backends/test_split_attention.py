@@ -5,6 +5,7 @@ not full, masks of whole chunks, grouped heads, lengths that are set or computed
 import numpy as np
 import pytest
 
+from tests.backends.adapters import ADAPTERS
 from tests.backends.harness import TEMPLATES, prepare, run_programs
 from tests.backends.shaders import validate_wgsl
 from tests.lower.chain_graphs import attention, job, parsed, random_values
@@ -20,8 +21,6 @@ from webkiln.ops.evaluate import run_graph
 from webkiln.plan.group_kernel import from_json
 
 SIZES = {"S": 300, "N": 3}
-INTEL = {"vendor": "intel", "architecture": "gen-12lp"}
-HOPPER = {"vendor": "nvidia", "architecture": "hopper"}
 
 
 def grouped(heads, group, queries, keys, width, *, turned=False):
@@ -146,7 +145,7 @@ def test_in_chromium(graphs, tmp_path):
     names = [*SAMPLES[graphs], *again]
     cases = [given(name, mask=True) for name in names]
     prepared = [prepare(job(*case), REGISTRY["webgpu"]) for case in cases]
-    results = run_programs(prepared, "webgpu", tmp_path, adapter=HOPPER)
+    results = run_programs(prepared, "webgpu", tmp_path, adapter=ADAPTERS[132])
     for name, (graph, values), outputs in zip(names, cases, results, strict=True):
         reference, _ = run_graph(graph, values, values)
         for key, value in reference.items():
@@ -159,7 +158,7 @@ def test_in_chromium(graphs, tmp_path):
 def test_small_gpus_in_chromium(name, tmp_path):
     graph, values = given(name, mask=False)
     prepared = prepare(job(graph, values), REGISTRY["webgpu"])
-    (outputs,) = run_programs([prepared], "webgpu", tmp_path, adapter=INTEL)
+    (outputs,) = run_programs([prepared], "webgpu", tmp_path, adapter=ADAPTERS[8])
     reference, _ = run_graph(graph, values, values)
     assert relative_error(outputs["out"], reference["out"]) < 1e-5
 

@@ -1,4 +1,5 @@
 import { decode, encode } from '/harness/harness.js';
+import { diagnostics } from './diagnostics.mjs';
 
 /**
  * Run by harness_page.js: each set is the source of a compute shader; the answer is the diagnostics
@@ -11,19 +12,8 @@ export async function runSets({ count }, get, put) {
   });
   for (let number = 0; number < count; number++) {
     const { values } = decode(await get(number));
-    const module = device.createShaderModule({ code: new TextDecoder().decode(values.text) });
-    const { messages } = await module.getCompilationInfo();
-    const pipeline = device.createComputePipelineAsync({
-      layout: 'auto',
-      compute: { module, entryPoint: 'main' },
-    });
-    const failure = await pipeline.then(
-      () => [],
-      ({ message }) => [message],
-    );
-    const text = new TextEncoder().encode(
-      [...messages.map(({ lineNum, message }) => `${lineNum}: ${message}`), ...failure].join('\n'),
-    );
+    const found = await diagnostics(device, new TextDecoder().decode(values.text));
+    const text = new TextEncoder().encode(found.join('\n'));
     await put(
       number,
       encode(

@@ -106,7 +106,7 @@ CASES = {
 }
 
 
-def test_shapes_of_texts():
+def test_texts_of_every_kind():
     assert LEAST_COUNT > 2
     for text, returned in zip(CASES.values(), texts_of([*CASES.values()]), strict=True):
         assert_equal(text, returned)

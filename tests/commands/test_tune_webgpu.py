@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.backends.adapters import ADAPTERS
 from tests.runtime.fake_bundle import stage
 from webkiln import canonical
 from webkiln.backends import host, pages
@@ -22,7 +23,6 @@ from webkiln.nest.target import GPU_CLASSES
 from webkiln.recipe.recipe import Computation, Recipe
 from webkiln.recipe.sources import PathSource
 
-HOPPER = {"vendor": "nvidia", "architecture": "hopper"}
 DEVICES = {"emulated": 1, **{gpu.name: gpu.multiprocessors for gpu in GPU_CLASSES}}
 TRIALS = ((0, 0), (0, 1), (0, 2))
 ROWS, SIZE = 16, 160
@@ -82,7 +82,7 @@ def on_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
     def patched(
         what: str, folders: Mapping[str, Path], request: dict[str, Any], *others: Any
     ) -> list[bytes]:
-        inner = {**request, "inner": request["script"], "adapter": HOPPER}
+        inner = {**request, "inner": request["script"], "adapter": ADAPTERS[132]}
         inner["script"] = "/commands/with_adapter.mjs"
         return run_page(what, {**folders, "/commands/": Path(__file__).parent}, inner, *others)
 

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { create, globals } from 'webgpu';
+import { diagnostics } from '../backends/diagnostics.mjs';
 
 /**
  * Compile compute shaders with Tint on a device that runs nothing. Writes the diagnostics of each
@@ -12,16 +13,6 @@ const requiredFeatures = ['chromium-experimental-subgroup-matrix', 'shader-f16',
 const device = await adapter.requestDevice({ requiredFeatures });
 const [answer, ...files] = process.argv.slice(2);
 const found = {};
-for (const file of files) {
-  const module = device.createShaderModule({ code: readFileSync(file, 'utf8') });
-  const { messages } = await module.getCompilationInfo();
-  const failures = await device
-    .createComputePipelineAsync({ layout: 'auto', compute: { module, entryPoint: 'main' } })
-    .then(
-      () => [],
-      ({ message }) => [message],
-    );
-  found[file] = [...messages.map(({ lineNum, message }) => `${lineNum}: ${message}`), ...failures];
-}
+for (const file of files) found[file] = await diagnostics(device, readFileSync(file, 'utf8'));
 writeFileSync(answer, JSON.stringify(found));
 process.exit();

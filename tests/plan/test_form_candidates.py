@@ -9,6 +9,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
+from tests.backends.adapters import ADAPTERS
 from tests.backends.harness import Job, prepare, run_programs
 from tests.backends.shaders import validate_wgsl
 from tests.dawn import tint
@@ -36,7 +37,6 @@ from webkiln.shared_files import shared_root
 WEBGPU = REGISTRY["webgpu"]
 TEMPLATES = Templates(shared_root())
 SIZES = {EMULATED: 1, **{gpu.name: gpu.multiprocessors for gpu in GPU_CLASSES}}
-HOPPER = {"vendor": "nvidia", "architecture": "hopper"}
 CONV = (
     '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":PAD,"pad_low":PAD,'
     '"strides":[1,1],"w_dims":[3,2,0,1],"x_dilation":GAPS,"x_dims":[0,3,1,2]}'
@@ -175,7 +175,7 @@ def test_every_candidate_computes_the_same_in_chromium(name, tmp_path):
     (reference,) = run_graph(item.graph, item.inputs, item.weights)[0].values()
     used = trials(WEBGPU.target)[:FORMS]
     prepared = [prepare(item, WEBGPU, Tuning(trial=trial)) for trial in used]
-    results = run_programs(prepared, "webgpu", tmp_path, adapter=HOPPER)
+    results = run_programs(prepared, "webgpu", tmp_path, adapter=ADAPTERS[132])
     for trial, outputs in zip(used, results, strict=True):
         assert relative_error(outputs["y"], reference) < 2e-5, trial
 

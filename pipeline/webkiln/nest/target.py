@@ -231,13 +231,11 @@ class Target:
     ) -> "Target":
         """The target with the options of a recipe, which cannot add Winograd convolutions."""
         runs = self.runs
-        if isinstance(runs, Invocations):
-            runs = replace(runs, matrices=matrices)
         if isinstance(runs, Loops):
             held = runs.holds_float16 and not rounds_float16
             runs = replace(runs, holds_float16=held, products=products)
         elif isinstance(runs, Invocations):
-            runs = replace(runs, products=products)
+            runs = replace(runs, products=products, matrices=matrices)
         return replace(
             self,
             runs=runs,

@@ -35,12 +35,11 @@ def matrix_form(product: Product, target: Target, largest: GpuClass) -> Choice |
         or product.batch * product.rows * product.columns * product.depth < LEAST_TERMS
     ):
         return None
-    found = (
+    choices = [
         Choice(MATRIX_FORM, split, parts)
         for split in SPLITS
         if (parts := split_loops(product, split, MATRIX_FORM.group.depth)) is not None
-    )
-    choices = list(found)
+    ]
     enough = (
         item
         for item in choices

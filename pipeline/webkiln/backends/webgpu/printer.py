@@ -79,7 +79,7 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
         engine=engine,
         extensions={key: name for key, (_, name) in extensions.items()},
         shaders=_functions(shaders),
-        variants={feature: _functions(texts) for feature, texts in by_feature.items()},
+        variants={feature: _functions(own) for feature, own in by_feature.items()},
         devices=_devices(program["init"], program["main"]),
         functions=functions,
         stride=_stride(sources),
