@@ -13,12 +13,13 @@ from webkiln.backends.launches import launches
 from webkiln.build import stage
 from webkiln.codegen.bundles import (
     MAX_INLINED,
+    backend_modules,
     data_files,
     index_module,
-    optional_modules,
     package,
     piecewise_digest,
     readme,
+    runtime_modules,
     single_index,
     single_script,
     sync_backend,
@@ -26,6 +27,7 @@ from webkiln.codegen.bundles import (
     worker_module,
 )  # fmt: skip
 from webkiln.codegen.declarations import index_types, text_of
+from webkiln.codegen.device_programs import EMULATED
 from webkiln.codegen.profiles import MODULE, profile_module
 from webkiln.codegen.scripts import flatten
 from webkiln.codegen.sync_types import sync_types
@@ -177,8 +179,9 @@ class Files:
         return chosen
 
 
-def write_module(files: Files, name: str, text: str) -> dict[str, Any]:
-    build = canonical.key(text)[:16]
+def write_module(files: Files, name: str, text: str, build: str = "") -> dict[str, Any]:
+    """Write a module, and describe it. `build`: that of its backend, if it has several modules."""
+    build = build or canonical.key(text)[:16]
     return {
         "module": files.write(
             f"{name}.js", f"{text}export const build = {text_of(build)};\n", referred=True
@@ -190,9 +193,12 @@ def write_module(files: Files, name: str, text: str) -> dict[str, Any]:
 def write_backend(
     files: Files, inputs: dict[str, Path], backend: str, variants: list[str]
 ) -> dict[str, Any]:
-    described = write_module(
-        files, backend, (inputs[f"code.{backend}/"] / f"{backend}.js").read_text("utf-8")
-    )
+    code = inputs[f"code.{backend}/"]
+    texts = {path.stem: path.read_text("utf-8") for path in sorted(code.glob("*.js"))}
+    build = canonical.key(texts)[:16]
+    described = write_module(files, backend, texts[backend], build)
+    if (emulated := f"{backend}{EMULATED}") in texts:
+        described["emulated"] = write_module(files, emulated, texts[emulated], build)["module"]
     if variants:
         ordered = sorted(variants, key=VARIANT_ORDER.index)
         written = {
@@ -235,16 +241,14 @@ def write_folder(files: Files, manifest: dict[str, Any]) -> None:
 
 def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any]) -> None:
     """One script with all modules and data, which replaces them."""
-    modules = {
-        name: files.bundle / backend["module"] for name, backend in manifest["backends"].items()
-    }
+    modules = {file: files.bundle / file for file in backend_modules(manifest)}
     data = [files.bundle / name for name in data_files(manifest)]
     if (size := sum(path.stat().st_size for path in data)) > MAX_INLINED:
         raise RecipeError(
             f"{params['name']}: its data has {size} bytes, and a single file may have at most"
             f" {MAX_INLINED}; build a folder, or another encoding"
         )
-    texts = {name: path.read_text("utf-8") for name, path in modules.items()}
+    texts = {file: path.read_text("utf-8") for file, path in modules.items()}
     files.write(
         manifest["single"], single_script(manifest, runtime_of(manifest), texts, files.bundle)
     )
@@ -256,7 +260,7 @@ def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any])
 def runtime_of(manifest: dict[str, Any]) -> str:
     return flatten(
         SHARED / "runtime" / "src",
-        ["main", *(module for module, _ in optional_modules(manifest))],
+        runtime_modules(manifest),
         {},
     )
 

@@ -119,7 +119,7 @@ class Attempt {
    * since bundlers rewrite modules.
    * @template {{ build: string }} T
    * @param {ModuleEntry} entry
-   * @param {() => Promise<T>} load
+   * @param {(device: any) => Promise<T>} load
    * @returns {Promise<T>}
    */
   async import({ module, build }, load) {
@@ -156,11 +156,11 @@ class Attempt {
    * receives bytes either.
    * @template T
    * @param {string} module
-   * @param {() => Promise<T>} load
+   * @param {(device: any) => Promise<T>} load
    */
   importOnce(module, load) {
     const { stallTimeout } = this.policy;
-    return withTimeout(load(), isNode ? 0 : stallTimeout, () => {
+    return withTimeout(load(this.request.device), isNode ? 0 : stallTimeout, () => {
       const rest = this.meter.lastArrival + stallTimeout - performance.now();
       return rest > 0
         ? rest

@@ -147,6 +147,8 @@ export interface BackendEntry extends ModuleEntry {
   /** How caches of keys and values are held between runs, if not in float32. */
   caches?: 'float16' | 'int8';
   variants?: (FileEntry & { name: string })[];
+  /** The module that replaces `module` on GPUs that a CPU emulates. Its `build` is the same. */
+  emulated?: string;
 }
 
 export interface Manifest {
@@ -232,7 +234,8 @@ export interface Profile {
   timeline: { launch: number; startMs: number; ms: number }[];
 }
 
-export type BackendImports = Record<string, () => Promise<any>>;
+/** Functions that import modules. That of webgpu may choose one by the GPU. */
+export type BackendImports = Record<string, (device?: any) => Promise<any>>;
 
 export interface Bundle {
   manifest: Manifest;

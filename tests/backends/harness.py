@@ -21,6 +21,7 @@ from webkiln.backends.server import ISOLATED
 from webkiln.backends.table import REGISTRY
 from webkiln.backends.wasm.printer import Thresholds
 from webkiln.codegen import glsl
+from webkiln.codegen.device_programs import EMULATED
 from webkiln.codegen.templates import Templates
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
@@ -223,10 +224,11 @@ def in_page(
         else {"script": script}
     )
     folders = {"/repository/": ROOT, "/programs/": folder}
+    emulated = [int(path.parts[-3]) for path in folder.glob(f"*/code/{backend}{EMULATED}.js")]
     return pages.run_page(
         f"{len(frames)} programs of {backend}",
         folders,
-        {**request, **scripts},
+        {**request, **scripts, "emulated": emulated},
         frames,
         seconds,
         browser,

@@ -1,4 +1,6 @@
 import { decode, encode } from '/harness/harness.js';
+import { describeGpu } from './described_gpu.mjs';
+import { importCode } from './printed_code.mjs';
 import { runProgram } from './run_program.mjs';
 
 /** Let the browser lack these language features of WGSL. */
@@ -10,16 +12,16 @@ function hide(features) {
 }
 
 /** Run by harness_page.js: one program per set. */
-export async function runSets({ backend, modules, hidden, adapter, float16 }, get, put) {
+export async function runSets({ backend, modules, hidden, adapter, float16, emulated }, get, put) {
   if (hidden.length) hide(hidden);
-  if (adapter) Object.defineProperty(GPUDevice.prototype, 'adapterInfo', { get: () => adapter });
+  if (adapter) describeGpu(adapter);
   if (float16) globalThis[Symbol.for('webkiln.webgpu.float16')] = () => true;
   const compiled = new Map();
   for (const [number, name] of modules.entries()) {
     try {
       if (name && !compiled.has(name))
         compiled.set(name, await WebAssembly.compileStreaming(fetch(`/programs/${name}`)));
-      const module = await import(`/programs/${number}/code/${backend}.js`);
+      const module = await importCode(number, backend, emulated);
       await put(
         number,
         encode(...(await runProgram(module, compiled.get(name), decode(await get(number))))),

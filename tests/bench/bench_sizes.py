@@ -63,6 +63,8 @@ BUNDLE: Mapping[str, Sequence[str]] = {
     "wasm": ("index.js", "runtime.js", "worker.js", "wasm.js", "relaxed.wasm"),
     "webgpu": ("index.js", "runtime.js", "worker.js", "webgpu.js"),
 }
+EMULATED = ("index.js", "runtime.js", "worker.js", "webgpu_emulated.js")
+"""What a page downloads instead if a CPU emulates the GPU."""
 
 
 def sizes(files: Sequence[Path]) -> tuple[int, int]:
@@ -85,6 +87,8 @@ def run() -> None:
         ):
             raise SystemExit(1)
         rows = {"webkiln": sizes([bundle / name for name in BUNDLE[options.backend]])}
+        if options.backend == "webgpu" and (bundle / EMULATED[-1]).exists():
+            rows["emulated GPU"] = sizes([bundle / name for name in EMULATED])
     rows |= {
         name: sizes([PACKAGES / file for file in files])
         for name, files in RIVALS[options.backend].items()

@@ -32,6 +32,7 @@ from webkiln.backends import browsers
 from webkiln.backends.server import ISOLATED, Answer, Server
 from webkiln.backends.table import REGISTRY
 from webkiln.build.table import table
+from webkiln.codegen.device_programs import EMULATED
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.nest.kernel_template import templates
@@ -105,6 +106,9 @@ def write_program(
     options = Options(products=products)
     document = backend.compile(graph, options)
     write_code(document, TEMPLATES, folder)
+    emulated = folder / f"webgpu{EMULATED}.js"
+    if emulated.exists():
+        emulated.replace(folder / "webgpu.js")
     values = constant_values(graph, weights).__getitem__
     for number, shard in enumerate(write(pieces(stored(graph), FLOAT32), values)):
         (folder / f"{number}.bin").write_bytes(shard)

@@ -24,6 +24,7 @@ from webkiln.recipe.recipe import Computation, Recipe
 from webkiln.recipe.sources import PathSource
 
 DEVICES = {"emulated": 1, **{gpu.name: gpu.multiprocessors for gpu in GPU_CLASSES}}
+TESTS = Path(__file__).parents[1]
 TRIALS = ((0, 0), (0, 1), (0, 2))
 ROWS, SIZE = 16, 160
 PRODUCT = f"product {ROWS}x{SIZE} of {SIZE} on data centre"
@@ -84,7 +85,8 @@ def on_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> list[bytes]:
         inner = {**request, "inner": request["script"], "adapter": ADAPTERS[132]}
         inner["script"] = "/commands/with_adapter.mjs"
-        return run_page(what, {**folders, "/commands/": Path(__file__).parent}, inner, *others)
+        scripts = {"/commands/": TESTS / "commands", "/backends/": TESTS / "backends"}
+        return run_page(what, {**folders, **scripts}, inner, *others)
 
     monkeypatch.setattr(pages, "run_page", patched)
 

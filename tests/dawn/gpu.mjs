@@ -22,6 +22,7 @@ export function defineGpu(described, without) {
       const value = { subgroupMaxSize, ...described };
       return Object.defineProperty(device, 'adapterInfo', { value });
     };
+    Object.defineProperty(adapter, 'info', { value: described });
     const features = new Set([...adapter.features].filter(name => !without.includes(name)));
     return Object.defineProperty(adapter, 'features', { value: features });
   };

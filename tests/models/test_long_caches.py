@@ -64,7 +64,11 @@ def test_generation_matches_torch(dtype, tmp_path):
     frames = [
         frame.encode({"words": item.numpy(), "positions": place.numpy()}) for item, place in words()
     ]
-    folders = {"/models/": SCRIPT.parent, "/bundle/": bundle}
+    folders = {
+        "/models/": SCRIPT.parent,
+        "/backends/": SCRIPT.parents[1] / "backends",
+        "/bundle/": bundle,
+    }
     answers = pages.run_page(str(bundle), folders, request, [*frames, b""], 240, "chromium")
     *found, again = (next(iter(frame.decode(item).outputs.values())) for item in answers)
     for logits, other in zip(found, expected(dtype), strict=True):

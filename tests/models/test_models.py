@@ -66,9 +66,9 @@ def test_eightbit_is_close_and_small(model):
         assert got.argmax() == reference.argmax()
 
 
-ON_DEMAND = {"profile", "webdnn", "sync"}
+ON_DEMAND = {"profile", "webdnn", "sync", "webgpu_emulated"}
 """Modules that a page loads only on request: `load({ profile: true })`, WebDNN's interface, and
-synchronous models.
+synchronous models; and the one that it loads instead of another if there is no GPU.
 """
 
 
@@ -78,10 +78,9 @@ def test_code_of_a_load_is_at_most_thirty_kilobytes(model, encoding):
     bundle = model.bundle(encoding)
     backends = read_manifest(bundle)["backends"]
     shared = [path for path in bundle.glob("*.js") if path.stem not in {*backends, *ON_DEMAND}]
-    for name, backend in backends.items():
-        assets = [*shared, bundle / backend["module"]]
-        variants = [[bundle / variant["file"]] for variant in backend.get("variants", [])] or [[]]
-        for extra in variants:
-            assert (
-                sum(len(brotli.compress(path.read_bytes())) for path in [*assets, *extra]) <= 30_000
-            ), name
+    for backend in backends.values():
+        modules = [entry["module"] for entry in (backend, backend.get("emulated")) if entry]
+        variants = [[variant["file"]] for variant in backend.get("variants", [])] or [[]]
+        for files in ([module, *variant] for module in modules for variant in variants):
+            paths = [*shared, *(bundle / file for file in files)]
+            assert sum(len(brotli.compress(path.read_bytes())) for path in paths) <= 30_000, files

@@ -155,7 +155,7 @@ class ModelGraph(QuantizedGraph):
         for backend in choice.backends:
             inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
             inputs[f"code.{backend}/"] = Product(
-                self.generate(backend, choice), "code/", f"{backend}.js"
+                self.generate(backend, choice), "code/", f"{backend}*.js"
             )
         for variant in (name for names in variants.values() for name in names):
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")

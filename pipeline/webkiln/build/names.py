@@ -12,6 +12,8 @@ WEBDNN = ("webdnn.js", "webdnn.d.ts")
 SYNC = ("sync.js", "sync.d.ts")
 """The synchronous API, in bundles with wasm or js."""
 SHARED = ("worker.js", "runtime.js", "profile.js")
+OPTIONAL = ("webgpu_emulated",)
+"""Modules that the bundles of some models have."""
 README = "README.md"
 REPORT = ("report.html", "verification.json")
 FOLDER = Form()
@@ -20,13 +22,13 @@ LAST = ("index.js", "manifest.json")
 BY_BYTES = re.compile(
     rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin"
     rf"|({'|'.join(WASM_VARIANTS)})-[0-9a-f]{{8}}\.wasm"
-    rf"|(worker|runtime|profile|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
+    rf"|(worker|runtime|profile|{'|'.join((*BACKENDS, *OPTIONAL))})-[0-9a-f]{{8}}\.js)"
 )
 """Names that contain a digest of the content."""
 
 
 def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tuple[str, ...]:
-    """The files of a bundle of the model `name` with these backends, without those whose names
+    """The files of every bundle of the model `name` with these backends, without those whose names
     contain a digest.
     """
     chosen = tuple(backends)
@@ -59,6 +61,7 @@ def may_be_published(file: str, name: str = "") -> bool:
     return (
         file in REPORT
         or BY_BYTES.fullmatch(file) is not None
+        or file in (f"{module}.js" for module in OPTIONAL)
         or any(file in bundle_files(name, BACKENDS, form) for form in forms)
     )
 

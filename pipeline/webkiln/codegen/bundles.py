@@ -5,7 +5,7 @@ runs, and package.json.
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ MAX_INLINED = 256 << 20
 """The most bytes of data in a single file. Browsers reject strings of a few times that size."""
 MIME = {".wasm": "application/wasm", ".bin": "application/octet-stream"}
 
+CHOICE = ("adapter", "isEmulated")
+"""The module and the function of the runtime that choose between modules for GPUs."""
 PIECE_BYTES = 1 << 18
 """The size of the pieces whose digests loaders verify while the rest arrives."""
 
@@ -66,6 +68,17 @@ def optional_modules(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def runtime_modules(manifest: Mapping[str, Any]) -> list[str]:
+    """The modules of the runtime that a model needs."""
+    optional = [module for module, _ in optional_modules(manifest)]
+    return ["main", *optional, *([CHOICE[0]] if _choice(manifest) else [])]
+
+
+def _choice(manifest: Mapping[str, Any]) -> list[str]:
+    """The function that chooses a module by the GPU, if a backend has several."""
+    return [CHOICE[1] for entry in manifest["backends"].values() if "emulated" in entry]
+
+
 def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
     """`index.js`. Its references are literals, in the forms that bundlers recognise."""
     urls = ",\n".join(
@@ -73,7 +86,7 @@ def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
         for file in data_files(manifest)
     )
     functions = [name for _, name in optional_modules(manifest)]
-    imported = ", ".join(["open", "top as ranked", "WebkilnError", *functions])
+    imported = ", ".join(["open", "top as ranked", "WebkilnError", *functions, *_choice(manifest)])
     opened = ", ".join(["manifest", "urls", "modules", "worker", *functions])
     return (
         f"import {{ {imported} }} from {text_of('./' + runtime)};\n"
@@ -115,35 +128,57 @@ def sync_module(manifest: Mapping[str, Any], runtime: str) -> str:
     )
 
 
+def backend_modules(manifest: Mapping[str, Any]) -> list[str]:
+    """The files of the modules of all backends."""
+    return [
+        backend[kind]
+        for backend in manifest["backends"].values()
+        for kind in ("module", "emulated")
+        if kind in backend
+    ]
+
+
 def modules(manifest: Mapping[str, Any]) -> str:
     """An expression with the functions that import the code of each backend and the profiler."""
     entries = {
         **manifest["backends"],
         **{name: manifest[name] for name in [MODULE] if name in manifest},
     }
-    rows = (
-        f"{text_of(name)}: () => import({text_of('./' + entry['module'])})"
-        for name, entry in entries.items()
-    )
+    rows = (f"{text_of(name)}: {_by_gpu(entry, _import)}" for name, entry in entries.items())
     return "{ " + ", ".join(rows) + " }"
 
 
+def _import(file: str) -> str:
+    return f"() => import({text_of('./' + file)})"
+
+
+def _by_gpu(entry: Mapping[str, Any], function: Callable[[str], str]) -> str:
+    """A function of JavaScript that returns the code of a backend. `function`: that of a file."""
+    usual = function(entry["module"])
+    if "emulated" not in entry:
+        return usual
+    emulated = function(entry["emulated"])
+    return f"async device => (await {CHOICE[1]}(device) ? {emulated} : {usual})()"
+
+
 def worker_module(manifest: Mapping[str, Any], runtime: str) -> str:
-    return f"import {{ serve }} from {text_of('./' + runtime)};\nserve({modules(manifest)});\n"
+    imported = ", ".join(["serve", *_choice(manifest)])
+    return f"import {{ {imported} }} from {text_of('./' + runtime)};\nserve({modules(manifest)});\n"
 
 
 def single_script(
-    manifest: Mapping[str, Any], runtime: str, backends: Mapping[str, str], folder: Path
+    manifest: Mapping[str, Any], runtime: str, texts: Mapping[str, str], folder: Path
 ) -> str:
     """A classic script that contains everything and adds the model to the global `webkiln`.
 
-    `runtime` and `backends` are the sources of modules, `folder` contains the data. The Worker runs
-    the source of the function that contains the code.
+    `runtime` is the source of a module, `texts` are those of the modules of backends by their
+    files, `folder` contains the data. The Worker runs the source of the function that contains the
+    code.
     """
     code, names = enclosed(runtime)
     parts = [
-        f"{text_of(name)}: async () => {{\n{body}return {{ {', '.join(exported)} }};\n}}"
-        for name, (body, exported) in ((name, enclosed(text)) for name, text in backends.items())
+        f"{text_of(name)}: {_by_gpu(entry, lambda file: _function(texts[file]))}"
+        for name, entry in manifest["backends"].items()
     ]
     functions = [name for _, name in optional_modules(manifest)]
     modules_text = "const modules = {\n" + ",\n".join(parts) + "\n};\n"
@@ -182,6 +217,12 @@ def single_script(
         " { load, top, manifest, WebkilnError };\n"
         "})();\n"
     )
+
+
+def _function(text: str) -> str:
+    """A module as an asynchronous function that returns its exports."""
+    body, exported = enclosed(text)
+    return f"async () => {{\n{body}return {{ {', '.join(exported)} }};\n}}"
 
 
 def single_index(manifest: Mapping[str, Any], file: str) -> str:

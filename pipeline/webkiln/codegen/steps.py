@@ -54,7 +54,7 @@ def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def steps(items: Iterable[dict[str, Any]], language: Language) -> list[str]:
-    """The lines of code of the steps."""
+    """The lines of code of the steps. Sites have numbers of their own in a part of a program."""
     return _steps(items, language, count())
 
 
@@ -66,7 +66,8 @@ def _steps(
 
 def _step(step: dict[str, Any], language: Language, numbers: Iterator[int]) -> list[str]:
     if not _is_block(step):
-        return [_site(step, language), language.mark.format(site=next(numbers))]
+        number = step["site"] if "site" in step else next(numbers)
+        return [_site(step, language), language.mark.format(site=number)]
     if "then" in step:
         yes, no = (_indented(_steps(step[name], language, numbers)) for name in ("then", "else"))
         return [f"if ({_condition(step, language)}) {{", *yes, "} else {", *no, "}"]

@@ -1,5 +1,5 @@
-"""The ES module of the webgpu backend: shaders as text, steps as calls of its engine, procedures as
-functions over typed arrays.
+"""The ES modules of the webgpu backend, of which a page loads one: shaders as text, steps as calls
+of its engine, procedures as functions over typed arrays.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl, wgsl_workgroups
+from webkiln.codegen.device_programs import kernel_limits, programs_of
 from webkiln.codegen.shader_text import shader_function
 from webkiln.codegen.sources import Sources, element_offsets, sources_of
 from webkiln.codegen.steps import (
-    BLOCKS,
     Language,
     data_dependent,
     is_dynamic,
@@ -25,6 +25,7 @@ from webkiln.codegen.wgsl_groups import print_group
 from webkiln.ir import dim
 from webkiln.ir.dim import sum_sizes
 from webkiln.ir.notation import size_from_json, size_to_json
+from webkiln.nest.target import GPU_CLASSES
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.launch_size import full_workgroups, workgroups
 
@@ -48,6 +49,11 @@ COPY = 4
 
 
 def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
+    for suffix, part in programs_of(program, GPU_CLASSES[0].multiprocessors).items():
+        (folder / f"webgpu{suffix}.js").write_text(_module(part, templates))
+
+
+def _module(program: dict[str, Any], templates: Templates) -> str:
     sources = sources_of(program)
 
     def launch(entry: dict[str, Any]) -> str:
@@ -73,14 +79,14 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
     modules = (module for module, _ in extensions.values())
     engine, metadata = templates.engine("webgpu_open", *modules), runtime_literal(program)
     functions = js.print_procedures(list(sources.procedures.values()))
-    text = templates.render(
+    return templates.render(
         "program.webgpu.js",
         program=metadata,
         engine=engine,
         extensions={key: name for key, (_, name) in extensions.items()},
         shaders=_functions(shaders),
         variants={feature: _functions(own) for feature, own in by_feature.items()},
-        devices=_devices(program["init"], program["main"]),
+        devices=_devices(program),
         functions=functions,
         stride=_stride(sources),
         init=[_by_device(entry, language) for entry in program["init"]],
@@ -95,7 +101,6 @@ def write(program: dict[str, Any], templates: Templates, folder: Path) -> None:
             *(line for function in functions for line in function["lines"]),
         ],
     )
-    (folder / "webgpu.js").write_text(text)
 
 
 def _stride(sources: Sources) -> int:
@@ -161,29 +166,12 @@ def _extensions(
     return found
 
 
-def _devices(init: list[dict[str, Any]], steps: list[dict[str, Any]]) -> str:
+def _devices(program: Mapping[str, Any]) -> str:
     """The kernels that only some devices launch, as a JavaScript array: the range of their
     multiprocessors, and their names.
     """
-    found: dict[str, tuple[float, float]] = {entry["kernel"]: (0, inf) for entry in init}
-    for entry in init:
-        if "then" in entry:
-            found.setdefault(entry["then"]["kernel"], (entry["multiprocessors"], inf))
-
-    def visit(steps: list[dict[str, Any]], first: float, end: float) -> None:
-        for step in steps:
-            if "kernel" in step:
-                low, high = found.get(step["kernel"], (first, end))
-                found[step["kernel"]] = min(low, first), max(high, end)
-            least = step.get("multiprocessors")
-            for block in BLOCKS:
-                low = max(first, least) if least is not None and block == "then" else first
-                high = min(end, least) if least is not None and block == "else" else end
-                visit(step.get(block, []), low, high)
-
-    visit(steps, 0, inf)
     names: dict[tuple[float, float], list[str]] = {}
-    for name, limits in found.items():
+    for name, limits in kernel_limits(program).items():
         if limits != (0, inf):
             names.setdefault(limits, []).append(name)
     parts = (

@@ -1,0 +1,5 @@
+/** Let this page see a GPU with this vendor and architecture. Workers have prototypes of their own. */
+export function describeGpu(info) {
+  Object.defineProperty(GPUDevice.prototype, 'adapterInfo', { get: () => info });
+  Object.defineProperty(GPUAdapter.prototype, 'info', { get: () => info });
+}
