@@ -306,6 +306,7 @@ def anchors(path: Path) -> set[str]:
 
 WITHOUT_PATH = {
     *("dist/", ".webkiln/", "__init__.py", "index.js", "index.d.ts", "format.py", "facts.py"),
+    *("webgpu.js", "webgpu_emulated.js"),
     *("stage_load.py", "stage_convert.py", "stage_reference.py", "stage_fetch.py", "main.c"),
 }
 """Files that builds write, and files that exist in every package or format."""

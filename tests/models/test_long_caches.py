@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.backends import small_llama
+from tests.backends.adapters import ADAPTERS
 from tests.backends.small_llama import LONG
 from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
@@ -18,7 +19,6 @@ from webkiln.recipe.sources import ModuleSource
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("generation.mjs")
-ADAPTER = {"vendor": "nvidia", "architecture": "hopper"}
 STEPS = (60, 9, 1, 190, 1)
 """The words of each run. The last ones are in another chunk of keys than the first."""
 
@@ -59,7 +59,7 @@ def test_generation_matches_torch(dtype, tmp_path):
         "backend": "webgpu",
         "variant": None,
         "count": len(STEPS),
-        "adapter": ADAPTER,
+        "adapter": ADAPTERS[132],
     }
     frames = [
         frame.encode({"words": item.numpy(), "positions": place.numpy()}) for item, place in words()
