@@ -4,8 +4,9 @@ import { counted, failure, replaced, runScenarios } from './scenarios.mjs';
 const changedDevice = change =>
   async function requestAdapter(options) {
     const adapter = await GPU.prototype.requestAdapter.call(this, options);
-    const { limits, features } = adapter;
+    const { info, limits, features } = adapter;
     return {
+      info,
       limits,
       features,
       requestDevice: async descriptor => change(await adapter.requestDevice(descriptor)),

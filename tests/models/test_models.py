@@ -79,7 +79,7 @@ def test_code_of_a_load_is_at_most_thirty_kilobytes(model, encoding):
     backends = read_manifest(bundle)["backends"]
     shared = [path for path in bundle.glob("*.js") if path.stem not in {*backends, *ON_DEMAND}]
     for backend in backends.values():
-        modules = [entry["module"] for entry in (backend, backend.get("emulated")) if entry]
+        modules = [backend[kind] for kind in ("module", "emulated") if kind in backend]
         variants = [[variant["file"]] for variant in backend.get("variants", [])] or [[]]
         for files in ([module, *variant] for module in modules for variant in variants):
             paths = [*shared, *(bundle / file for file in files)]

@@ -229,6 +229,9 @@ def test_the_engine_has_the_same_classes():
     text = (shared_root() / "runtime" / "engines" / "webgpu_classes.js").read_text()
     sizes = [int(size) for size in re.findall(r"^const [A-Z_]+ = (\d+);$", text, re.MULTILINE)]
     assert sizes == [1, *(gpu.multiprocessors for gpu in GPU_CLASSES)]
+    (emulated,) = re.findall(r"\[(/.*/), EMULATED\]", text)
+    chooser = (shared_root() / "runtime" / "src" / "adapter.js").read_text()
+    assert f"const EMULATED_GPU = {emulated};" in chooser
 
 
 def test_products_that_write_slices_of_a_buffer_have_sums_of_their_own():
