@@ -109,7 +109,9 @@ const SCENARIOS = {
       changedDevice(found => (device = found)),
       () => load({ backends: ['webgpu'], worker: false }),
     );
+    const reported = new Promise(resolve => device.addEventListener('uncapturederror', resolve));
     device.createBuffer({ size: 16, usage: 0 }).destroy();
+    await Promise.all([reported, device.queue.onSubmittedWorkDone()]);
     const error = await failure(model.run(input));
     model.dispose();
     const reloaded = await load({ backends: ['webgpu'], worker: false });
