@@ -9,7 +9,8 @@ const COUNTED = 3;
 const CALM_MS = 50;
 /** A GPU raises its clock while it works. */
 const WARM_MS = 100;
-/** The share of the time after which no engine begins a round. */
+/** The shares of the time after which no engine is loaded, and none begins a round. */
+const LOADED = 0.5;
 const MEASURED = 0.75;
 const LATE = 'the time was up before it could load';
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|basic render|software/i;
@@ -146,10 +147,14 @@ const shuffled = names => {
 
 const post = (path, value) => fetch(path, { method: 'POST', body: JSON.stringify(value) });
 
-/** Load each engine; its first result counts the library, the model and one run. */
-async function open(names, end) {
-  const [engines, results, refused] = [{}, {}, {}];
+/**
+ * Load each engine into `found`; its first result counts the library, the model and one run.
+ * Returns functions that run the engines.
+ */
+async function open(names, { results, refused, ...rest }, end) {
+  const engines = {};
   for (const name of names) {
+    await post('/partial', { results, refused, ...rest });
     await post('/progress', `loads ${name}`);
     try {
       if (performance.now() > end) throw new Error(LATE);
@@ -165,7 +170,7 @@ async function open(names, end) {
       refused[name] = String(error?.message ?? error).slice(0, 300);
     }
   }
-  return { engines, results, refused };
+  return engines;
 }
 
 /** One round of an engine: runs that are timed by the page, then one with timestamps. */
@@ -187,21 +192,24 @@ async function round(compute, result) {
 async function compareEngines({ engines: names, rounds, software, seconds }) {
   await post('/progress', 'asks for an adapter');
   const adapter = await describeAdapter(software);
-  const end = 1000 * seconds * MEASURED;
-  const { engines, results, refused } = await open(names, end);
+  const end = share => 1000 * seconds * share;
+  const [results, refused] = [{}, {}];
+  const found = { adapter, browser: navigator.userAgent, results, refused };
+  const engines = await open(names, found, end(LOADED));
   const drop = (name, error) => {
     refused[name] = String(error?.message ?? error).slice(0, 300);
     delete engines[name];
     delete results[name];
   };
   for (let number = 0; number < rounds; number++) {
-    await post('/progress', `measures round ${number + 1}`);
     for (const name of shuffled(Object.keys(engines))) {
-      if (performance.now() < end)
-        await round(engines[name], results[name]).catch(error => drop(name, error));
+      if (performance.now() >= end(MEASURED)) break;
+      await post('/partial', found);
+      await post('/progress', `measures ${name} in round ${number + 1}`);
+      await round(engines[name], results[name]).catch(error => drop(name, error));
     }
   }
-  return { adapter, browser: navigator.userAgent, results, refused };
+  return found;
 }
 
 export async function main() {

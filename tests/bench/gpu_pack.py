@@ -59,6 +59,8 @@ GPU_FLAGS = (
     "--disable-vulkan-surface",
 )
 SOFTWARE_FLAGS = ("--enable-unsafe-swiftshader", "--use-webgpu-adapter=swiftshader")
+CLOSING_SECONDS = 5
+"""What browsers that are stopped take, and the results."""
 HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
@@ -156,7 +158,9 @@ def find_browser(path: str | None) -> str:
 
 
 def measure(server: Server, browser: str, flags: Sequence[str], seconds: float) -> dict[str, Any]:
-    """What the page posts as its result, or `error` with the reason why there is none."""
+    """What the page posts as its result, or as a part of it until its time is up; or `error` with
+    the reason why there is none.
+    """
     home = tempfile.mkdtemp(prefix="bench-gpu-")
     command = [
         browser,
@@ -185,19 +189,26 @@ def measure(server: Server, browser: str, flags: Sequence[str], seconds: float) 
 def wait_for_result(
     server: Server, process: subprocess.Popen[bytes], log: Path, end: float
 ) -> dict[str, Any]:
-    step = "starts"
+    step, partial = "starts", None
     while time.monotonic() < end:
         with suppress(queue.Empty):
             path, value = server.messages.get(timeout=0.5)
             if path == "/result":
                 return value
+            if path == "/partial":
+                partial = value
+                continue
             step = value
             print(f"  {value}", file=sys.stderr, flush=True)
             continue
         if process.poll() is not None:
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
             return {"error": f"the browser ended while it {step}: {' '.join(last)}"}
-    return {"error": f"no result in time; the page still {step}"}
+    late = f"no result in time; the page still {step}"
+    if partial is None:
+        return {"error": late}
+    missing = [name for name in server.settings["engines"] if name not in partial["results"]]
+    return {**partial, "refused": dict.fromkeys(missing, late) | partial["refused"]}
 
 
 def measure_all(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -206,7 +217,7 @@ def measure_all(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     names = options.networks.split(",") if options.networks else list(listed)
     browser, server = find_browser(options.browser), Server(folder)
     flags = (*FLAGS, *(SOFTWARE_FLAGS if options.software else GPU_FLAGS))
-    end = time.monotonic() + 60 * options.minutes
+    end = time.monotonic() + 60 * options.minutes - CLOSING_SECONDS
     networks = {}
     for index, name in enumerate(names):
         print(name, file=sys.stderr, flush=True)

@@ -6,10 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -18,6 +20,7 @@ from keras import layers
 
 from tests.bench import bench_gpu, gpu_pack, pattern_weights
 
+NOTHING = "no result in time; the page still starts"
 RIVALS = Path(__file__).parent / "rivals" / "node_modules"
 OTHERS = ("onnxruntime", "onnxruntime-bound", "onnxruntime-graph", "tfjs", "litert")
 
@@ -86,6 +89,20 @@ def test_a_software_adapter_is_refused(pack: Path, monkeypatch: pytest.MonkeyPat
     measured = gpu_pack.measure_all(pack, options)
     assert "the adapter computes on the CPU" in measured["networks"]["tiny"]["error"]
     assert "computes on the CPU" in gpu_pack.table(measured)
+
+
+def test_what_a_page_measured_before_its_time_was_up_is_kept(tmp_path: Path) -> None:
+    server = gpu_pack.Server(tmp_path)
+    server.settings = {"engines": ["webkiln", "tfjs", "litert"]}
+    found = {"results": {"webkiln": {"firstMs": 3}}, "refused": {"tfjs": "no"}}
+    for message in (("/progress", "loads litert"), ("/partial", found)):
+        server.messages.put(message)
+    running = cast("subprocess.Popen[bytes]", SimpleNamespace(poll=lambda: None))
+    late = "no result in time; the page still loads litert"
+    for expected in (found | {"refused": {"tfjs": "no", "litert": late}}, {"error": NOTHING}):
+        end = time.monotonic() + 0.2
+        assert gpu_pack.wait_for_result(server, running, tmp_path / "log", end) == expected
+    server.shutdown()
 
 
 def test_repeated_weights_compress_and_keep_their_scale() -> None:
