@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from tests.backends.adapters import ADAPTERS
-from webkiln.backends import browsers
+from tests.bundle_page import in_page
 from webkiln.backends.compare import relative_error
-from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.device_programs import EMULATED
@@ -71,18 +70,11 @@ def loaded(
     adapter: Mapping[str, str] | None = None,
     device: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What a page computes that is told these things about its GPU and its device."""
-    page = {"/": (200, "text/html", b"<!doctype html><title>modules</title>")}
-    with Server(
-        {"/bundle/": folder}, headers=ISOLATED, route=lambda path, body: page.get(path)
-    ) as server:
-        session = browsers.session("chromium")
-        session.get(server.url)
-        script = PAGE.replace("SIZE", str(np.prod(SHAPE)))
-        result: dict[str, Any] = session.execute_async_script(
-            script, dict(options), adapter, device
-        )
-    return result
+    """The output of the model, or its error, in a page whose adapter and device have this
+    `GPUAdapterInfo`.
+    """
+    script = PAGE.replace("SIZE", str(np.prod(SHAPE)))
+    return in_page(folder, script, dict(options), adapter, device)
 
 
 def without(folder: Path, name: str, target: Path) -> Path:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.bundle_page import in_page
 from tests.commands.conftest import Command
-from tests.commands.profile_pages import in_page
 from webkiln import canonical
 from webkiln.backends import browsers, host
 from webkiln.backends.samples import sample_inputs

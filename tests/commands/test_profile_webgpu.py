@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.profile_pages import in_page
+from tests.bundle_page import in_page
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.figures import remarks

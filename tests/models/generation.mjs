@@ -3,10 +3,7 @@ import { encode, decode, placeholdersOf } from '/harness/harness.js';
 /** Run by harness_page.js: run a bundle on each set in turn, without a reset, and the first one again
  * after a reset. `adapter`: what the page tells about its GPU. */
 export async function runSets({ bundle, backend, variant, count, adapter }, get, put) {
-  if (adapter) {
-    (await import('/backends/described_gpu.mjs')).describeGpu(adapter);
-    delete globalThis.Worker;
-  }
+  if (adapter) (await import('/backends/described_gpu.mjs')).describeGpu(adapter);
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], ...(variant ? { variant } : {}) });
   const run = async (set, answer) => {
