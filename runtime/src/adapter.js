@@ -1,4 +1,4 @@
-/** Matches the vendor and architecture of a GPU that a CPU emulates, as `webgpu_classes.js` does. */
+/** Vendor or architecture of a GPU that a CPU emulates. `webgpu_classes.js` has the same. */
 const EMULATED_GPU = /swiftshader|pipe|render|warp/;
 
 /**

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from webkiln.codegen.bundles import sync_backend
+from webkiln.codegen.device_programs import EMULATED
 from webkiln.recipe.form import Form
 from webkiln.recipe.values import BACKENDS, WASM_VARIANTS
 
@@ -12,7 +13,7 @@ WEBDNN = ("webdnn.js", "webdnn.d.ts")
 SYNC = ("sync.js", "sync.d.ts")
 """The synchronous API, in bundles with wasm or js."""
 SHARED = ("worker.js", "runtime.js", "profile.js")
-OPTIONAL = ("webgpu_emulated",)
+OPTIONAL = (f"webgpu{EMULATED}",)
 """Modules that the bundles of some models have."""
 README = "README.md"
 REPORT = ("report.html", "verification.json")

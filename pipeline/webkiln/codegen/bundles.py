@@ -18,8 +18,6 @@ MAX_INLINED = 256 << 20
 """The most bytes of data in a single file. Browsers reject strings of a few times that size."""
 MIME = {".wasm": "application/wasm", ".bin": "application/octet-stream"}
 
-CHOICE = ("adapter", "isEmulated")
-"""The module and the function of the runtime that choose between modules for GPUs."""
 PIECE_BYTES = 1 << 18
 """The size of the pieces whose digests loaders verify while the rest arrives."""
 
@@ -70,13 +68,14 @@ def optional_modules(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def runtime_modules(manifest: Mapping[str, Any]) -> list[str]:
     """The modules of the runtime that a model needs."""
-    optional = [module for module, _ in optional_modules(manifest)]
-    return ["main", *optional, *([CHOICE[0]] if _choice(manifest) else [])]
+    choice = ["adapter"] if _choice(manifest) else []
+    return ["main", *(module for module, _ in optional_modules(manifest)), *choice]
 
 
 def _choice(manifest: Mapping[str, Any]) -> list[str]:
-    """The function that chooses a module by the GPU, if a backend has several."""
-    return [CHOICE[1] for entry in manifest["backends"].values() if "emulated" in entry]
+    """The function of the runtime that chooses a module by the GPU, if a backend has several."""
+    several = any("emulated" in backend for backend in manifest["backends"].values())
+    return ["isEmulated"] if several else []
 
 
 def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
@@ -158,7 +157,7 @@ def _by_gpu(entry: Mapping[str, Any], function: Callable[[str], str]) -> str:
     if "emulated" not in entry:
         return usual
     emulated = function(entry["emulated"])
-    return f"async device => (await {CHOICE[1]}(device) ? {emulated} : {usual})()"
+    return f"async device => (await isEmulated(device) ? {emulated} : {usual})()"
 
 
 def worker_module(manifest: Mapping[str, Any], runtime: str) -> str:

@@ -7,7 +7,7 @@ from itertools import count
 from math import inf
 from typing import Any
 
-from webkiln.codegen.steps import BLOCKS
+from webkiln.codegen.steps import BLOCKS, sites
 
 EMULATED = "_emulated"
 """Ends the name of the module for emulated GPUs."""
@@ -17,7 +17,7 @@ SOURCE = ("shard", "start", "bytes", "narrow", "after")
 
 Program = dict[str, Any]
 Limits = tuple[float, float]
-"""The least number of multiprocessors of a range of devices, and the number below which all are."""
+"""A range of numbers of multiprocessors: the least one, and the end, which is not part of it."""
 
 
 def programs_of(program: Program, least: int) -> dict[str, Program]:
@@ -68,8 +68,7 @@ def _numbered(steps: Iterable[dict[str, Any]], numbers: Iterator[int]) -> list[d
 def _narrowed(program: Program, limits: Limits) -> Program:
     """The program of the devices within the limits. It runs on others as well."""
     low, high = limits
-    main = list(_taken(program["main"], limits))
-    narrowed = {**program, "main": main}
+    narrowed = {**program, "main": list(_taken(program["main"], limits))}
     never: set[int] = set()
     if "segments" in program:
         held = [
@@ -82,7 +81,8 @@ def _narrowed(program: Program, limits: Limits) -> Program:
             for item, is_held in zip(program["segments"], held, strict=True)
         ]
     narrowed["init"] = _init(program["init"], low, never)
-    used = set(kernel_limits(narrowed)) | set(_procedures(main))
+    steps = (*narrowed["init"], *sites(narrowed["main"]))
+    used = {step[kind] for step in steps for kind in ("kernel", "host") if kind in step}
     for table in TABLES:
         if table in program:
             narrowed[table] = {name: it for name, it in program[table].items() if name in used}
@@ -125,11 +125,3 @@ def _renumbered(entry: dict[str, Any], kept: Sequence[bool]) -> dict[str, Any]:
         return entry
     first, number = entry["after"]
     return {**entry, "after": [sum(kept[:first]), sum(kept[first : first + number])]}
-
-
-def _procedures(steps: Iterable[dict[str, Any]]) -> Iterator[str]:
-    for step in steps:
-        if "host" in step:
-            yield step["host"]
-        for block in BLOCKS:
-            yield from _procedures(step.get(block, ()))

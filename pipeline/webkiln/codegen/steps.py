@@ -54,7 +54,7 @@ def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def steps(items: Iterable[dict[str, Any]], language: Language) -> list[str]:
-    """The lines of code of the steps. Sites have numbers of their own in a part of a program."""
+    """The lines of code of the steps. Those of a part of a program have their number as `site`."""
     return _steps(items, language, count())
 
 
