@@ -20,6 +20,7 @@ from tests.backends.block_jobs import (
 )
 from tests.backends.dot_engines import ENGINES, simulate
 from tests.backends.harness import Job, prepare, run_programs
+from tests.sampling import representative
 from webkiln.backends.table import REGISTRY
 from webkiln.nest.kernel_template import Template
 from webkiln.ops.builder import GraphBuilder
@@ -90,12 +91,13 @@ def test_rows_may_be_parts_of_an_array(tmp_path) -> None:
     np.testing.assert_allclose(outputs["y"], expected["y"], rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("every", representative([2, 4], 4))
 @pytest.mark.parametrize("engine", ENGINES)
-def test_engines_do_not_differ(engine: str, tmp_path, monkeypatch) -> None:
+def test_engines_do_not_differ(engine: str, every: int, tmp_path, monkeypatch) -> None:
     """Codes of four bits have no sign and do not saturate; those of eight are changed for it."""
     simulate(engine, tmp_path, monkeypatch)
     monkeypatch.setattr(modules, "OBJECTS", tmp_path / "objects")
-    check(tmp_path / "code", "relaxed", "", QUANTIZED, SHAPES[::4])
+    check(tmp_path / "code", "relaxed", "", QUANTIZED, SHAPES[::every])
 
 
 @pytest.mark.parametrize("template", [QUANTIZED, FLOAT], ids=lambda item: item.name)

@@ -11,6 +11,7 @@ from tests.backends.harness import TEMPLATES, prepare, run_programs
 from tests.backends.shaders import validate_wgsl
 from tests.lower.chain_graphs import job, parsed, random_values
 from tests.programs import program, with_target
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.codegen.wgsl_groups import print_group
@@ -69,16 +70,18 @@ def test_one_launch(name):
     assert entry["why"].startswith(("4 nests", "3 nests"))
 
 
-def test_in_chromium(tmp_path):
+@pytest.mark.parametrize("every", representative([1, 3], 3))
+def test_in_chromium(every, tmp_path):
+    """Of those that run again, the bits are the same."""
     graphs = {name: parsed(text) for name, text in GROUPS.items()}
     jobs = {name: job(graph, random_values(graph, sizes=SIZES)) for name, graph in graphs.items()}
     prepared = [prepare(item, BACKEND) for item in jobs.values()]
-    results = run_programs([*prepared, *prepared[::3]], "webgpu", tmp_path)
+    results = run_programs([*prepared, *prepared[::every]], "webgpu", tmp_path)
     for (name, item), outputs in zip(jobs.items(), results, strict=False):
         reference, _ = run_graph(item.graph, item.inputs, item.weights)
         for key, value in reference.items():
             assert relative_error(outputs[key], value) < 1e-5, (name, key)
-    for first, again in zip(results[: len(jobs) : 3], results[len(jobs) :], strict=True):
+    for first, again in zip(results[: len(jobs) : every], results[len(jobs) :], strict=True):
         assert all(np.array_equal(again[key], value) for key, value in first.items())
 
 

@@ -2,7 +2,7 @@
 strides, dilation, padding, widths and columns that fill no vector, batches, both layouts.
 """
 
-from itertools import cycle
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ import torch
 
 from tests.backends.harness import Prepared, run_programs
 from tests.programs import program, with_target
+from tests.sampling import representative
 from webkiln.backends.compare import relative_error
 from webkiln.backends.table import REGISTRY
 from webkiln.ops.table import parse
@@ -141,9 +142,11 @@ def _small_sizes(monkeypatch):
 @pytest.mark.parametrize(
     ("multiprocessors", "layouts"), [(8, ("NHWC", "NCHW")), (132, ("NHWC, filters first",))]
 )
-def test_convolutions_match_pytorch(multiprocessors, layouts, tmp_path):
-    """Each case with one of the layouts."""
-    names = list(zip(CASES, cycle(layouts), strict=False))
+@pytest.mark.parametrize("used", representative(["all", "in turn"], "in turn"))
+def test_convolutions_match_pytorch(multiprocessors, layouts, used, tmp_path):
+    """`used`: the layouts of each case."""
+    in_turn = zip(CASES, cycle(layouts), strict=False)
+    names = list(in_turn if used == "in turn" else product(CASES, layouts))
     cases = [prepared(graph_of(CASES[name], layout)) for name, layout in names]
     for name, (_, item) in zip(names, cases, strict=True):
         found = windows(item.program["main"], item.program["kernels"], multiprocessors)
