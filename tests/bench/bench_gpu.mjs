@@ -151,10 +151,11 @@ const post = (path, value) => fetch(path, { method: 'POST', body: JSON.stringify
  * Load each engine into `found`; its first result counts the library, the model and one run.
  * Returns functions that run the engines.
  */
-async function open(names, { results, refused, ...rest }, end) {
+async function open(names, found, end) {
+  const { results, refused } = found;
   const engines = {};
   for (const name of names) {
-    await post('/partial', { results, refused, ...rest });
+    await post('/partial', found);
     await post('/progress', `loads ${name}`);
     try {
       if (performance.now() > end) throw new Error(LATE);
@@ -193,8 +194,8 @@ async function compareEngines({ engines: names, rounds, software, seconds }) {
   await post('/progress', 'asks for an adapter');
   const adapter = await describeAdapter(software);
   const end = share => 1000 * seconds * share;
-  const [results, refused] = [{}, {}];
-  const found = { adapter, browser: navigator.userAgent, results, refused };
+  const found = { adapter, browser: navigator.userAgent, results: {}, refused: {} };
+  const { results, refused } = found;
   const engines = await open(names, found, end(LOADED));
   const drop = (name, error) => {
     refused[name] = String(error?.message ?? error).slice(0, 300);

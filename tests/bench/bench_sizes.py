@@ -63,7 +63,7 @@ BUNDLE: Mapping[str, Sequence[str]] = {
     "wasm": ("index.js", "runtime.js", "worker.js", "wasm.js", "relaxed.wasm"),
     "webgpu": ("index.js", "runtime.js", "worker.js", "webgpu.js"),
 }
-EMULATED = ("index.js", "runtime.js", "worker.js", "webgpu_emulated.js")
+EMULATED = (*BUNDLE["webgpu"][:-1], "webgpu_emulated.js")
 """What a page downloads instead if a CPU emulates the GPU."""
 
 

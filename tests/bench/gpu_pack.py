@@ -60,7 +60,7 @@ GPU_FLAGS = (
 )
 SOFTWARE_FLAGS = ("--enable-unsafe-swiftshader", "--use-webgpu-adapter=swiftshader")
 CLOSING_SECONDS = 5
-"""What browsers that are stopped take, and the results."""
+"""The time to stop browsers and to write the results."""
 HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
@@ -197,9 +197,9 @@ def wait_for_result(
                 return value
             if path == "/partial":
                 partial = value
-                continue
-            step = value
-            print(f"  {value}", file=sys.stderr, flush=True)
+            else:
+                step = value
+                print(f"  {value}", file=sys.stderr, flush=True)
             continue
         if process.poll() is not None:
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
